@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def add_reports_folder(parser: argparse.ArgumentParser) -> None:
-    """Add `--reports`, the folder in which runs are looked for."""
+    """Add `--reports`, the folder that contains the runs."""
     parser.add_argument(
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add `name`, which names an existing run, and `--reports`."""
+    """Add the name of an existing run, and `--reports`."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
 
 
 def whole_number(least: int) -> Callable[[str], int]:
-    """Return a reader of an argument's value that refuses anything but a whole number of at least `least`."""
+    """Return a parser of an argument's value that accepts only whole numbers of at least `least`."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -39,7 +39,7 @@ def whole_number(least: int) -> Callable[[str], int]:
 
 
 def add_code(parser: argparse.ArgumentParser) -> None:
-    """Add `--code`, without which a command imports no file of the suite."""
+    """Add `--code`; a command without this option imports no file of the suite."""
     parser.add_argument(
         "--code",
         type=Path,
@@ -50,14 +50,14 @@ def add_code(parser: argparse.ArgumentParser) -> None:
 
 
 def own_declarations(code: Path | None) -> Declarations:
-    """Find benchmarks of installed packages, and those of the test files that the user names."""
+    """Return the declarations of installed packages and of the test files that the user names."""
     if code is not None and not code.exists():
         raise SettingsError(f"--code {code}: no such file or folder")
     return Declarations(Path.cwd(), code=code)
 
 
 def demand_suite(*paths: str) -> None:
-    """Refuse a suite whose file or folder does not exist; the id of a case may follow the path, as in pytest."""
+    """Refuse a suite whose file or folder does not exist; a path may end in a case's id, as in pytest."""
     for path in paths:
         if not Path(path.partition("::")[0]).exists():
             raise SettingsError(f"{path}: no such file or folder")

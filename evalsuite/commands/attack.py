@@ -1,4 +1,4 @@
-"""`evalsuite gate attack`: put faults into a replay of a green run, and list those that its gates do not notice."""
+"""`evalsuite gate attack`: inject faults into replays of a green run, and list the faults that its gates miss."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ADVICE = {
 
 
 def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, and the suite."""
+    """Add the run and the suite."""
     add_run(parser)
     parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest (default: as in the run)")
     parser.epilog = (
@@ -47,7 +47,7 @@ def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_attack(options: argparse.Namespace) -> int:
-    """Print each fault and the exit status that it leads to."""
+    """Print each fault and the exit status that the fault causes."""
     from evalsuite.plugin.mutants import MUTANTS
     from evalsuite.results.runs import load_run
 
@@ -78,7 +78,7 @@ def run_attack(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Attack:
-    """Replays a run, each time with another fault."""
+    """Replays a run several times, each time with a different fault."""
 
     run_: Run
     suite: list[str]
@@ -86,7 +86,7 @@ class _Attack:
     scratch: Path
 
     def applies(self, name: str) -> bool:
-        """Tell whether the run has what a fault needs: wrong answers, gates with a metric, or several cases."""
+        """Tell whether a fault applies to the run; some need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if name == "mistyped":
             return any(gate.metric != "*" for gate in self._gates())
@@ -96,13 +96,13 @@ class _Attack:
         return len(rows) > 1
 
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the options of the session, and the case that is chosen."""
+        """Make the arguments of a session with this fault: its options, and for one fault the id of a case."""
         if name == "mistyped":
             return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._gates())
         return (*mutant.options, *((self._first_case(),) if name == "chosen" else ()))
 
     def run(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
-        """Run the suite on the run's answers; return the exit status and the verdict."""
+        """Run the suite on the run's stored answers; return the exit status and the verdict."""
         chosen = any("::" in argument for argument in arguments)
         suite = [] if chosen else self.suite or self._list_paths()
         label = name or "unchanged"
@@ -115,7 +115,7 @@ class _Attack:
         ]
         ended = _call(command, {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else None)
         if name == "sharded" and not ended.returncode:
-            # A shard's session is green by design, because the joined run decides.
+            # A shard's session is always green, because gates are decided on the joined run.
             gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
             ended = _call(gate, None)
         summary = RunFolder(self.scratch / label).summary()
@@ -124,7 +124,7 @@ class _Attack:
         return ended.returncode, str(reasons[0])
 
     def _list_paths(self) -> list[str]:
-        """List the paths of the suite, as the run stores them; it may come from anybody, so none may be an option."""
+        """List the suite's paths in the run; refuse foreign paths and drop options, because a run may be untrusted."""
         paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
         if not all(is_of_suite(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")

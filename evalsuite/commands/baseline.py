@@ -25,18 +25,18 @@ from evalsuite.results.run_folders import (
 if TYPE_CHECKING:
     import argparse
 
-BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # What a comparison needs of a run.
-USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Variables in which forges name who started a job.
+BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.
+USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables with the name of the user who started a CI job.
 
 
 def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the baseline."""
+    """Add the baseline's name, and `--reports`."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", nargs="?", default="baseline", help="the baseline (default: baseline)")
 
 
 def run_baseline(options: argparse.Namespace) -> int:
-    """Print where a baseline comes from."""
+    """Print a baseline's origin: its run, model, verdict and promotion."""
     folder = find_folder(options.reports, options.name)
     info = folder.info()
     rows = {"model": info.get("model"), "started": info.get("started"), "verdict": folder.summary().get("verdict")}
@@ -50,7 +50,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the folder of the baseline, the reason, and the time for which the baseline holds."""
+    """Add the run, the baseline's folder, the reason, and the number of days for which the baseline is valid."""
     add_run(parser)
     parser.add_argument(
         "--to", type=Path, metavar="DIR", help="folder of the baseline, which is replaced (default: REPORTS/baseline)"
@@ -84,7 +84,7 @@ def run_promote(options: argparse.Namespace) -> int:
 
 
 def refuse_unfit(folder: RunFolder, info: dict[str, Any]) -> None:
-    """Refuse a run that is not finished, not complete, or not green."""
+    """Refuse a run that is unfinished, incomplete or not green."""
     settings, summary = info.get("settings", {}), folder.summary()
     if stopped := interruption(info):
         raise RunError(f"{folder.name} is not finished ({stopped}): go on with it with --resume {folder.name}")
@@ -99,7 +99,7 @@ def refuse_unfit(folder: RunFolder, info: dict[str, Any]) -> None:
 
 
 def write_baseline(folder: RunFolder, target: Path, info: dict[str, Any]) -> None:
-    """Copy what a comparison needs of a run into a baseline's folder."""
+    """Copy the files of a run that a comparison needs into a baseline's folder."""
     if target.resolve() == folder.path.resolve():
         raise RunError(f"{target} is the run itself: name another folder with --to")
     target.mkdir(parents=True, exist_ok=True)

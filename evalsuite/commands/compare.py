@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, their labels, and the folder for the comparison."""
+    """Add the runs, their labels, and the output folder."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
@@ -62,7 +62,7 @@ class ChangedCase:
     case: str
     before: str
     after: str
-    score_change: float  # the greatest difference of a score, second minus first; 0.0 where only the outcome changed
+    score_change: float  # The greatest difference of a score, second minus first; 0.0 if only the outcome changed.
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Print the differing cases; `evalsuite compare` prints intervals and tests."""
+    """Print the cases that differ between two runs."""
     before, after = (load_run(find_folder(options.reports, name)) for name in (options.first, options.second))
     changes = find_changes(before, after)
     for change in changes[: options.most]:
@@ -90,7 +90,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def find_changes(before: Run, after: Run) -> list[ChangedCase]:
-    """Find the cases that differ: first those with another outcome, then the others by the size of the change."""
+    """List the cases that differ: first those with different outcomes, then the others by the size of the change."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
     changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_score_change(old, new)) for old, new in pairs]
@@ -116,7 +116,7 @@ def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most
 
 
 def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two tables and the form of the output."""
+    """Add the two tables and the options for reading and showing them."""
     parser.add_argument("first", type=Path, metavar="A", help="a file with a table, such as a model's answer")
     parser.add_argument("second", type=Path, metavar="B", help="the file with the wanted table")
     add_table_form(parser)
@@ -124,7 +124,7 @@ def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_table_diff(options: argparse.Namespace) -> int:
-    """Print the table with its differences, then a line for each cell that differs."""
+    """Print the table with its differences marked, then a line for each cell that differs."""
     pair = {"prediction": read_table(options.first), "reference": read_table(options.second)}
     score = score_pair(pair, options.format, any_order=options.any_order)
     differing = [cell for cell in score.cells if cell.state != "equal"]
@@ -137,7 +137,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
 
 
 T = TypeVar("T")
-DRIFTED = 11  # the exit status where the newest release has fallen behind a reference: a regression's
+DRIFTED = 11  # The exit status if the newest release has drifted from a reference; the same as for a regression.
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +164,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Write the history, and return the status of a drift if the newest release has drifted."""
+    """Write the history; return `DRIFTED` if the newest release has drifted from a reference, otherwise 0."""
     from evalsuite.decisions.history import trace
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.output.page.write import COMPARISON
@@ -208,7 +208,7 @@ def _find_finished(reports: Path) -> list[RunFolder]:
 
 
 def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
-    """Read folders that the user did not name; a damaged folder is left out with a remark."""
+    """Read the folders that are undamaged; report each damaged folder on standard error."""
     results = []
     for folder in folders:
         try:

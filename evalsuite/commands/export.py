@@ -65,7 +65,7 @@ def _list_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
-    # The records are read twice, because the columns are known only at the end and all rows may exceed the memory.
+    # The records are read twice, because all records determine the columns, and all rows may not fit into memory.
     columns = columns_of(_list_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -142,7 +142,7 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, which of its cases are written, and the file."""
+    """Add the run, the selection of its cases, and the output file."""
     add_run(parser)
     parser.add_argument("--failed", action="store_true", help="only cases that failed or ended in an error")
     parser.add_argument("-o", "--output", type=Path, default=Path("samples.jsonl"), metavar="FILE")
@@ -153,7 +153,7 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_cases(options: argparse.Namespace) -> int:
-    """Write a run's cases as samples, each sample once."""
+    """Write the samples of a run's cases, each sample once."""
     run = load_run(find_folder(options.reports, options.name), own_declarations(None))
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for record in run.records:
@@ -169,7 +169,7 @@ def run_cases(options: argparse.Namespace) -> int:
 
 
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, their labels, and the folder for the files."""
+    """Add the runs, their labels, and the output folder."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
@@ -184,7 +184,7 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_paper(options: argparse.Namespace) -> int:
-    """Write tables.tex, figures.tex with its figures, and appendix.tex."""
+    """Write tables.tex, appendix.tex, and figures.tex with its figures."""
     runs = [load_run(find_folder(options.reports, name), own_declarations(options.code)) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
@@ -197,11 +197,11 @@ def run_paper(options: argparse.Namespace) -> int:
     return 0
 
 
-TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # files in a bundle besides the journal
+TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # Files in a bundle besides the journal.
 
 
 def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run and the file."""
+    """Add the run and the output file."""
     add_run(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
     parser.epilog = (
@@ -211,7 +211,7 @@ def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bundle(options: argparse.Namespace) -> int:
-    """Write the bundle."""
+    """Write a run's files and its journal into a zip file."""
     folder = find_folder(options.reports, options.name)
     target = options.output or Path(f"{folder.name}.zip")
     journal = folder.path / JOURNAL
@@ -230,7 +230,7 @@ def run_bundle(options: argparse.Namespace) -> int:
 
 
 def unpack(bundle: Path, folder: Path) -> None:
-    """Unpack the files of a run from a bundle into a folder; any other file in the bundle is ignored."""
+    """Unpack a run's files from a bundle into a folder; ignore other files in the bundle."""
     try:
         with zipfile.ZipFile(bundle) as archive:
             names = set(archive.namelist())
@@ -264,7 +264,7 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_submit(options: argparse.Namespace) -> int:
-    """Write the file without the cases that ended in an error, because they have no answer."""
+    """Write the submission; leave out cases that ended in an error, because they have no answer."""
     from evalsuite.benchmarks.treb.report import choose_rows, write_line
 
     folder = find_folder(options.reports, options.name)

@@ -1,4 +1,4 @@
-"""`evalsuite gate`: decide a run's gates, or other gates, again, and post a verdict's `comment` from a CI job."""
+"""`evalsuite gate`: decide gates on a finished run, and post a verdict's `comment` from a CI job."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
 
 
-SECONDS = 30.0  # Longest wait for an answer of the forge.
-PER_PAGE, MOST_PAGES = 100, 20  # Comments that are looked through for an earlier one.
+SECONDS = 30.0  # Timeout of a request to the forge's API.
+PER_PAGE, MOST_PAGES = 100, 20  # Limits of the search for an earlier comment of evalsuite.
 
 
 class CommentError(EvalsuiteError):
@@ -75,7 +75,7 @@ class CommentError(EvalsuiteError):
 
 
 def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder, and the verdict that must be in it."""
+    """Add the folder, and the id of the verdict that it must contain."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or the folder of `gate --to`")
     parser.add_argument(
         "--verdict",
@@ -90,10 +90,11 @@ def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_comment(options: argparse.Namespace) -> int:
-    """Post the verdict's comment, in place of an earlier commit's; without a valid verdict, post that and return 2.
+    """Post the verdict's comment, replacing the comment of an earlier commit.
 
-    Nothing of the folder is imported or executed, so that the step that holds the token runs no code of the change
-    under test. A missing verdict is posted, because an earlier "passed" must not stay on the pull request.
+    Without a valid verdict, the comment says so, and the exit status is 2; otherwise an earlier "passed" would stay on
+    the pull request. No file of the folder is imported or executed, because the CI step has a secret token and must not
+    run code of the pull request.
     """
     from evalsuite.output.reports.markdown import escape
     from evalsuite.output.reports.write import MARKER
@@ -114,10 +115,10 @@ def run_comment(options: argparse.Namespace) -> int:
 
 
 def read_comment(folder: Path, wanted: str | None) -> str:
-    """Read a folder's comment.
+    """Read a folder's comment, and check that it is about the same verdict as the folder's summary.
 
     Args:
-        wanted: the verdict's id; None accepts any verdict on which both files agree.
+        wanted: the verdict's id; None accepts any id.
     """
     from evalsuite.output.reports.write import MARKER
     from evalsuite.results.run_folders import COMMENT, SUMMARY
@@ -148,16 +149,16 @@ def read_comment(folder: Path, wanted: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Forge:
-    """The comments of one pull request or merge request."""
+    """Access to the comments of one pull request or merge request."""
 
-    comments: str  # The address of the list of comments.
-    one: Callable[[int], str]  # Returns the address of a comment, given its id.
+    comments: str  # The URL of the list of comments.
+    one: Callable[[int], str]  # Returns the URL of a comment, given its id.
     headers: Mapping[str, str]
     edit: str  # The HTTP method that replaces a comment.
-    own: Callable[[Mapping[str, Any]], bool]  # Tells whether a comment may be an earlier one by evalsuite.
+    own: Callable[[Mapping[str, Any]], bool]  # Tells whether evalsuite may have written a comment.
 
     def post(self, body: str, marker: str) -> str:
-        """Replace the earlier comment that holds the marker, or add one; return what was done."""
+        """Replace the earlier comment that contains the marker, or add a comment; describe what was done."""
         comments = (comment for page in self._list_pages() for comment in page)
         ours = (each for each in comments if marker in str(each.get("body")) and self.own(each))
         earlier = next((int(each["id"]) for each in ours), None)
@@ -177,7 +178,7 @@ class Forge:
     def _call(self, method: str, url: str, content: Mapping[str, str] | None = None) -> Any:
         data = None if content is None else json.dumps(content).encode()
         headers = {**self.headers, "Content-Type": "application/json", "User-Agent": "evalsuite"}
-        # The address is that of the CI server, which the job's environment names.
+        # The URL belongs to the CI server that the job's environment names.
         request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
@@ -195,14 +196,14 @@ class Forge:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect, since urllib would send the token along to another host."""
+    """Follows no redirect, because urllib would send the token to the other host."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 def find_forge(environment: Mapping[str, str]) -> Forge | str:
-    """Return the forge of this CI job, or the reason why no comment can be posted; empty outside of CI."""
+    """Find the forge of this CI job; return the reason if no comment can be posted, empty outside of CI."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _make_github(environment)
     return _make_gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""

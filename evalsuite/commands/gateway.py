@@ -1,4 +1,4 @@
-"""`evalsuite gateway`, one gateway for many sessions, and `evalsuite ray`, a suite's shards on a cluster behind one."""
+"""`evalsuite gateway`: serve many sessions. `evalsuite ray`: run a suite's shards on a cluster with one gateway."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARED = (
     *("max_connections", "max_rpm", "max_tpm", "max_cost", "price", "patience"),
     *("connect_timeout", "silence_timeout", "call_timeout", "max_answer_mb"),
 )
-"""Settings that mean the same here as in a session."""
+"""Settings with the same meaning for a gateway as for a session."""
 
 GATEWAY_EPILOG = """\
 The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions connect by
@@ -97,7 +97,7 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_gateway(options: argparse.Namespace) -> int:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     from evalsuite.service.serving import Service, serve
 
     if not options.max_age >= 0:
@@ -139,9 +139,9 @@ process's environment. A shard whose node dies is run again on another node; sto
 
 
 def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite, the cluster, and the packages of its nodes."""
+    """Add the suite, the cluster, and the packages that the cluster's nodes need."""
     parser.epilog = RAY_EPILOG
-    # With abbreviations, argparse would read some options of pytest as options of this command.
+    # If argparse allowed abbreviations, it would mistake some options of pytest for options of this command.
     parser.allow_abbrev = False
     parser.add_argument("suite", metavar="SUITE", help="folder or file of the cases, below the current directory")
     parser.add_argument("--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's")
@@ -173,7 +173,7 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ray(options: argparse.Namespace) -> int:
-    """Run all shards and join them; the exit status is that of one session."""
+    """Run all shards and join them; return the exit status that a single session would have."""
     from evalsuite.clusters.ray_engine import RayCluster
     from evalsuite.clusters.sharded_run import STORE, ShardedRun
 
@@ -191,7 +191,7 @@ def run_ray(options: argparse.Namespace) -> int:
         gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
         declarations = own_declarations(Path(options.suite.partition("::")[0]))
         report = sharded.join(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
-    # The run's journal holds all answers of the gateway's store.
+    # The gateway's store is not needed, because the run's journal contains all its answers.
     (sharded.path / STORE).unlink(missing_ok=True)
     status = sharded.status(int(report.verdict.status))
     print_verdict(report.verdict, status)
@@ -202,7 +202,7 @@ def run_ray(options: argparse.Namespace) -> int:
 def _find_gateway(
     options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
 ) -> tuple[str, list[str]]:
-    """Return the gateway's address and the arguments of sessions; start a gateway unless the user names one."""
+    """Return the gateway's address and the sessions' arguments; start a gateway unless the user names a gateway."""
     from evalsuite.clusters.sharded_run import STORE, own_gateway
 
     limits, rest = take_settings(options.further, SHARED)
@@ -223,7 +223,7 @@ def _find_gateway(
 
 
 def take_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Read the values of settings, given as options or by pytest's `-o`, and the arguments that remain."""
+    """Read settings that are given as options or by pytest's `-o`; return their values and the remaining arguments."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-o", "--override-ini", action="append", default=[])
     for option in OPTIONS:
@@ -242,7 +242,7 @@ def take_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str
 
 
 def name_upstreams(arguments: list[str]) -> list[str]:
-    """Write a session's models and their addresses as options of `evalsuite gateway`."""
+    """Convert a session's models and their addresses to options of `evalsuite gateway`."""
     values, _ = take_settings(arguments, (*MODELS, *chain.from_iterable(ADDRESSES)))
     last = {name: given[-1] for name, given in values.items() if given and given[-1]}
     models = [f"--model={last[name]}" for name in MODELS if name in last]

@@ -1,4 +1,4 @@
-"""`evalsuite init`: write the files that a new project needs; `--ci` adds a workflow that is proven."""
+"""`evalsuite init`: write the files that a new project needs; `--ci` adds a CI workflow and tries it out."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ PYTEST_FILES = {
 """The files that may hold pytest's settings, in the order in which pytest looks for them, with their sections."""
 
 ALWAYS = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
-"""Files that pytest takes even if they are empty."""
+"""Files from which pytest reads its settings even if they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class PytestFile:
-    """The file that pytest reads a project's settings from."""
+    """The file from which pytest reads a project's settings."""
 
     path: Path
-    section: str  # its section of pytest's settings, as a header is written
+    section: str  # The name of the section with pytest's settings, as in its header.
     gated: bool
 
     @property
     def gate(self) -> str:
-        """The first gate in this file's format: only TOML files have lists in brackets."""
+        """The first gate in this file's format; TOML files write lists in brackets."""
         return TOML_GATE if self.path.suffix == ".toml" else INI_GATE
 
 
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the project's folder, and the forge and the model of the workflow."""
+    """Add the project's folder, and the workflow's forge and model."""
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the project's root (default: here)"
     )
@@ -125,12 +125,12 @@ def _write_gate(root: Path) -> Iterator[str]:
     elif found.gated:
         yield f"kept     {found.path}: it has gates"
     else:
-        # A further file of settings would hide the one that is there.
+        # Do not write a new settings file, because pytest would then ignore the existing file.
         yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.gate.rstrip()}"
 
 
 def find_pytest_file(root: Path) -> PytestFile | None:
-    """Find the settings that pytest would read for `evals/`: the nearest file, up to the repository's root."""
+    """Find the settings file that pytest would read for `evals/`: the nearest one, up to the repository's root."""
     here, top = root.resolve(), find_repository(root)
     above = [folder for folder in here.parents if folder == top or top in folder.parents]
     candidates = (
@@ -142,7 +142,7 @@ def find_pytest_file(root: Path) -> PytestFile | None:
 
 
 def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
-    """Read a file if pytest would take its settings; pytest itself reports a file that cannot be parsed."""
+    """Read a settings file; None if pytest would ignore it. pytest itself reports a file that cannot be parsed."""
     if not file.is_file():
         return None
     section, text = PYTEST_FILES[file.name], file.read_text("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""`evalsuite init --ci`: write a workflow and the first baseline, and run the workflow's commands to prove them."""
+"""`evalsuite init --ci`: write a workflow and the first baseline, and run the workflow's commands as a trial."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 BASELINE = "evals/baseline"
-"""The folder of the first baseline, from the project's root: not in `reports/`, which Git often ignores."""
+"""The folder of the first baseline, relative to the project's root. Git often ignores `reports/`."""
 
 
 AGAINST = (f"--baseline={BASELINE}", "--gate=* no worse than baseline")
-"""Options of the workflow that compare with the baseline; too few cases to see a loss fail the job."""
+"""Options with which the workflow compares with the baseline; the job fails if too few cases could show a loss."""
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}
@@ -96,19 +96,19 @@ class Installer:
     """The commands that install a project's requirements and start its programs."""
 
     install: str
-    prefix: str  # The words before each further command.
+    prefix: str  # The prefix of each further command.
     reason: str  # The file that shows which installer the project uses.
-    lacking: str = ""  # The line to add to that file; empty if it names evalsuite already.
+    lacking: str = ""  # How to add evalsuite to this file; empty if the file names evalsuite already.
 
 
 def find_repository(root: Path) -> Path:
-    """Find the root of the Git repository that holds a folder; without one, the folder itself."""
+    """Find the root of the Git repository that contains a folder; without a repository, return the folder itself."""
     here = root.resolve()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
 def write_new(file: Path, text: str, needed: str = "") -> str:
-    """Write a file that does not exist yet; return a line that says so, or what the existing file lacks."""
+    """Write a file unless it exists; return a line that reports this, and the text that an existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -120,7 +120,7 @@ def write_new(file: Path, text: str, needed: str = "") -> str:
 
 
 def find_installer(root: Path) -> Installer:
-    """Find the installer of a project from its lock file, its requirements or its pyproject.toml."""
+    """Find a project's installer from its lock file, its requirements or its pyproject.toml."""
     locked = {
         "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
         "poetry.lock": ("pip install poetry && poetry install", "poetry run ", "poetry add --group dev evalsuite"),
@@ -148,9 +148,10 @@ def _names_evalsuite(file: Path) -> bool:
 
 
 def write_workflow(root: Path, forge: str, model: str | None) -> int:
-    """Write the first baseline and the workflow, then prove the workflow's commands.
+    """Write the first baseline and the workflow, then run the workflow's commands as a trial.
 
-    The model is asked for the first baseline; None writes a workflow with gpt-4.
+    Args:
+        model: the model that runs for the first baseline; None writes a workflow with gpt-4, without a baseline.
     """
     installer = find_installer(root)
     write_lines((*_write_baseline(root, model), *_write_file(root, forge, model, installer)))
@@ -161,8 +162,8 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
 
 
 def decide_command(model: str, *more: str) -> list[str]:
-    """Return the command that asks, scores and decides; the workflow and its proof run the same command."""
-    # Only a model without a kind, such as gpt-4, has a known price.
+    """Return the command that runs the cases and decides the gates; the workflow and its trial run use this command."""
+    # Limit the cost only of models without a prefix, such as gpt-4, because other models have no known price.
     limit = [] if ":" in model else ["--max-cost=5"]
     return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
 
@@ -219,7 +220,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
     compared = text(*AGAINST) if (root / BASELINE).is_dir() else text()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == text() != compared:
-        # An earlier call wrote this workflow before there was a baseline.
+        # An earlier call wrote this workflow when no baseline existed.
         file.unlink()
     yield write_new(shown, compared) + f" (its install step: {installer.install})"
     if forge == "gitlab":
@@ -228,7 +229,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
 
 
 def _call(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
-    """Run one of the workflow's commands as if outside of CI, so that nothing is posted and no file remains."""
+    """Run one of the workflow's commands without CI variables and caches: post nothing and leave no file behind."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
     clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
@@ -252,15 +253,15 @@ def _last_lines(text: str, most: int = 8) -> str:
 
 @dataclass
 class _Proof:
-    """Run the workflow's commands with a scripted model in place of the real one."""
+    """A trial run of the workflow's commands, with a scripted model in place of the real model."""
 
     root: Path
     scratch: Path
 
     def run(self) -> int:
-        """Show one green and one red run; return 0 if status and comment of both are right."""
+        """Show one green and one red run; return 0 if both have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # In the first run no answer is right; its records hold the questions and the expected answers.
+        # All answers of the first run are wrong; its records contain the questions and the expected answers.
         status, shown = self._decide("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
@@ -289,7 +290,7 @@ class _Proof:
         return _call(command, self.root, self.scratch, given)
 
     def _show(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Decide and comment as the workflow does; return the status, or None if the comment is refused."""
+        """Run the workflow's two commands; return the exit status of the first, or None if the second one fails."""
         status, shown = self._decide(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
 
-SCORES = "scores.jsonl"  # The file in the folder `again/judge` that holds the scores of all judges so far.
+SCORES = "scores.jsonl"  # The file in the folder `again/judge` with the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
-"""The options of a session that `evalsuite judge` takes, too."""
+"""The options of a session that `evalsuite judge` also accepts."""
 
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the judges, what they judge, and people's labels."""
+    """Add the run, the judges, the question and benchmark that they judge, and people's labels."""
     add_run(parser)
     parser.add_argument(
         "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"
@@ -98,7 +98,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
 
 
 def run_judge(options: argparse.Namespace) -> int:
-    """Print the certificate, write it beside the judges' answers, which are paid for once, and decide the gates."""
+    """Judge the answers, print the certificate and write it to the run's folder, and decide the gates."""
     gates = parse_gates(options.gate)
     folder = find_folder(options.reports, options.name)
     run = load_run(folder, own_declarations(Path.cwd()))
@@ -139,7 +139,7 @@ def run_judge(options: argparse.Namespace) -> int:
 
 
 def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
-    """Select the judges' results for these scores; all where none is named."""
+    """Select the judges' results for the named scores; all results if no score is named."""
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
         raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
@@ -174,7 +174,7 @@ def read_answered(run: Run, bench: str, folder: RunFolder) -> list[Record]:
 
 
 def prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
-    """Find the scorers that ask a judge: the question of the options, or those that the cases declare."""
+    """Find the scorers that call a judge: a rubric made from the options, or the scorers that the cases declare."""
     if options.criteria:
         return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))
     if options.scale:
@@ -221,7 +221,7 @@ def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
 def ask_judge(
     name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
-    """Ask one judge, with the limits of the command's options."""
+    """Judge the answers with one judge, within the limits of the command's options."""
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}
@@ -241,10 +241,13 @@ def decide_judges(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> list[GateDecision]:
-    """Decide every gate on every judge.
+    """Decide every gate for every judge.
 
-    Gates are conditions on `judge.kappa` and the like, or on what the judge scores: `qa.corrected_faithful`. `people`
-    holds the labels by case, and `sheets` those of each person.
+    Gates are conditions on a judge's agreement, such as `judge.kappa`, or on its scores: `qa.corrected_faithful`.
+
+    Args:
+        people: the labels by case; means if several people labelled a case.
+        sheets: the labels by case, for each person.
     """
     decisions = []
     for judge in judges:
@@ -262,7 +265,7 @@ def decide_judges(
 
 
 def say_labels(decision: GateDecision, labels: int) -> str:
-    """Say how many more labels a gate on a bound needs, if the estimate stays and the interval shrinks as usual."""
+    """Say how many more labels would meet a missed gate on a bound, if the estimate stays and the interval shrinks."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""
@@ -275,7 +278,7 @@ def say_labels(decision: GateDecision, labels: int) -> str:
 
 
 def read_scores(file: Path) -> list[dict[str, Any]]:
-    """Read the scores that judges gave earlier: an object per judge and score, with the scores by case."""
+    """Read the scores that judges gave earlier: one object per judge and score, with the values by case."""
     try:
         lines = [json.loads(line) for line in file.read_bytes().splitlines()]
         return [{**line, "cases": {str(case): float(score) for case, score in line["cases"].items()}} for line in lines]
@@ -286,7 +289,7 @@ def read_scores(file: Path) -> list[dict[str, Any]]:
 
 
 def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
-    """Add the judges' scores to the file; they replace earlier scores of the same judges."""
+    """Add the judges' scores to the file, replacing earlier values of the same judges and scores."""
     new = {(judge.judge, judge.score): dict(judge.scores) for judge in judges}
     old = {(line["judge"], line["score"]): line["cases"] for line in read_scores(file)}
     lines = ({"judge": judge, "score": score, "cases": cases} for (judge, score), cases in {**old, **new}.items())
@@ -294,14 +297,14 @@ def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
 
 
 def _write_mutations(judge: JudgeResults) -> str:
-    """Write one line of JSON per kind of mutation: each case's outcome, 1.0 if the judge passes the test."""
+    """Write one line of JSON per kind of mutation, with each case's outcome: 1.0 if the judge passes the test."""
     named = {"judge": judge.judge, "score": judge.score}
     lines = [{**named, "metric": metric, "cases": dict(cases)} for metric, cases in judge.mutations.items()]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
-    """Return the status that these decisions give a run; incomplete if no answer of a judge could be read."""
+    """Return the exit status for these decisions; incomplete if no answer of one of the judges could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE

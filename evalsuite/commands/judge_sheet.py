@@ -1,4 +1,4 @@
-"""`evalsuite judge sheet`: a sheet on which people label what a judge sees, as a page and as a table."""
+"""`evalsuite judge sheet`: write a page and a table on which people label the same cases as a judge."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 COLUMNS = ("case", "input", "answer", "label")
-BY_SPREAD = 0.25  # The share of a case's probability that depends on the disagreement of judges.
+BY_SPREAD = 0.25  # The share of a case's probability of being drawn that depends on the judges' disagreement.
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, what is judged, the number of cases, and the sheet's file."""
+    """Add the run, the choice of cases, the question, and the sheet's file."""
     add_run(parser)
     parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
     parser.add_argument(
@@ -79,7 +79,7 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_label(options: argparse.Namespace) -> int:
-    """Write the sheet; refuse to overwrite an existing one, which may hold labels."""
+    """Write the sheet; refuse to overwrite an existing file, because it may contain labels."""
     folder = find_folder(options.reports, options.name)
     run = load_run(folder, own_declarations(Path.cwd()))
     names = [options.benchmark] if options.benchmark else list(run.benchmarks)
@@ -116,16 +116,16 @@ def run_label(options: argparse.Namespace) -> int:
 
 
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
-    """Draw cases in random order, more of those on which judges disagree; return each one's weight.
+    """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
-    A probability is three quarters equal for all cases and one quarter in proportion to the spread, so that the
-    heaviest case has at most 4/3 of the average weight. The draw is systematic, in random order (Madow, 1949).
+    Three quarters of a case's probability are equal for all cases, and one quarter is proportional to the spread. So
+    the greatest weight is at most 4/3 of the average weight. The draw is systematic, in random order (Madow, 1949).
 
     Args:
-        spreads: per case the standard deviation of the judges' scores.
+        spreads: the standard deviation of the judges' scores for each case.
 
     Returns:
-        The weight, 1 / probability, by the index of the case.
+        The weight (1 / probability) of each drawn case, by the case's index.
     """
     random, total = Random(seed), math.fsum(spreads)  # noqa: S311 - a random part, no secret
     if count >= len(spreads) or not total:
@@ -148,14 +148,14 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
 
 
 def draw_equally(strata: Sequence[str], spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
-    """Draw as many cases from each stratum, as far as it has them, in random order; return weights as `draw_cases`."""
+    """Draw the same number of cases from each stratum, in random order; return weights as `draw_cases` does."""
     members: dict[str, list[int]] = {}
     for at, stratum in enumerate(strata):
         members.setdefault(stratum, []).append(at)
     if count < len(members):
         raise RunError(f"--cases {count} is too few for {len(members)} strata; give at least one case for each")
     drawn: dict[int, float] = {}
-    # A stratum with too few cases leaves its share to the larger ones.
+    # If a stratum has too few cases, more cases are drawn from the larger strata.
     for left, cases in zip(range(len(members), 0, -1), sorted(members.values(), key=len), strict=True):
         weights = draw_cases([spreads[at] for at in cases], (count - len(drawn)) // left, seed + left - 1)
         drawn |= {cases[at]: weight for at, weight in weights.items()}
@@ -164,7 +164,7 @@ def draw_equally(strata: Sequence[str], spreads: Sequence[float], count: int, se
 
 
 def _find_stratum(record: Record, tags: str | None) -> str:
-    """Find the values of the tags, in one text; refuse a tag that the case does not have."""
+    """Join the values of the tags in one text; refuse a tag that the case does not have."""
     names = tags.split(",") if tags else []
     if missing := [name for name in names if name not in record.tags]:
         raise RunError(f"--equally: {record.case} has no tag {missing[0]!r}; it has {', '.join(record.tags) or 'none'}")
@@ -198,7 +198,7 @@ def _list_sheet_row(record: Record, weight: float) -> list[str]:
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
-    """Choose the scorer whose question people answer: the first that asks a judge, or that of `--score`."""
+    """Choose the scorer whose question people answer: the scorer of `--score`, or the first that needs a judge."""
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")
     try:
@@ -216,20 +216,20 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
 def _name_scores(scorer: JudgedScorer) -> list[str]:
     if isinstance(scorer, Rubric):
         return [scorer.name]
-    # The page has keys for two answers.
+    # The page has keys for two answers only.
     return list(scorer.aspects) if isinstance(scorer, JudgeScorer) and len(scorer.rivals) < 2 else []
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """The question that people answer about the cases of a benchmark: that of the judge's scorer."""
+    """The question of a judge's scorer, which people answer about the cases of a benchmark."""
 
     subject: AnswersToJudge
     scorer: JudgedScorer
     score: str  # The name of the score.
 
     def find_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
-        """Compute the standard deviation of a case's scores: the ballots of its judges, and earlier judges' scores."""
+        """Compute the standard deviation of a case's scores from the judges' ballots in the run and in `earlier`."""
         parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
         ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
         values = [ballot["scores"][self.score] for ballot in ballots if self.score in ballot.get("scores", {})]
@@ -240,12 +240,12 @@ class _Question:
         return pstdev(values) if len(values) > 1 else 0.0
 
     def is_asked(self, record: Record) -> bool:
-        """Tell whether a judge would be asked about a case; benchmarks' scorers may leave cases out."""
+        """Tell whether the scorer would call the judge for a case; scorers of benchmarks may leave out cases."""
         asks = getattr(self.scorer, "asks", None)
         return asks is None or asks(*self.subject.case(record))
 
     def show(self, record: Record, seed: int) -> dict[str, Any]:
-        """Describe a case for the page; which of two answers is first is drawn at random."""
+        """Describe a case for the page; two answers to compare are shown in random order."""
         sample, transcript = case = self.subject.case(record)
         scorer, low, high = self.scorer, 0.0, 1.0
         choices = [("y", "yes", "yes"), ("n", "no", "no")]
@@ -267,7 +267,7 @@ class _Question:
             if not scorer.rivals:
                 low, high, choices = aspect.low, aspect.high, _list_points(aspect)
         pictures = [url for part in media if (url := _find_picture(part))]
-        # The page loads nothing, so a picture elsewhere is shown by its address.
+        # The page loads no remote file, so a remote picture is shown as its address.
         sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
         return {
             "case": inert(record.case),
@@ -280,7 +280,7 @@ class _Question:
 
 
 def _list_points(scale: Any) -> list[tuple[str, str, str]]:
-    """List the points of a scale that has a key for each; empty for other scales, whose numbers are typed."""
+    """List the points of a scale whose points are single digits, which have keys; empty for other scales."""
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]

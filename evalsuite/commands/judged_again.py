@@ -1,4 +1,4 @@
-"""Judge an earlier run's answers again, and test the judge by mutations of these answers."""
+"""Judge an earlier run's answers again, and test the judge on mutations of these answers."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ if TYPE_CHECKING:
 
     Case = tuple[Sample, Transcript]
 
-ScoresByCase = dict[str, dict[str, Score]]  # Scores by case and name; an unreadable judgement has none.
+ScoresByCase = dict[str, dict[str, Score]]  # Scores by case and name; unreadable judgements give no score.
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersToJudge:
-    """The answers to judge, and how."""
+    """The answers to judge, with the scorers and the samples that judging needs."""
 
     records: Sequence[Record]  # Records of the cases that have an answer.
-    scorers: Sequence[JudgedScorer]  # The scorers that ask the judge.
+    scorers: Sequence[JudgedScorer]  # The scorers that call the judge.
     samples: Mapping[str, Sample]  # Samples by id; a missing sample is made from the record.
-    passes: float | None = None  # The lowest score that passes; None for the scorers' own.
+    passes: float | None = None  # The lowest score that passes; None uses each scorer's own threshold.
 
     def case(self, record: Record) -> Case:
         sample = self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
         return sample, record.transcript or Transcript("")
 
     def find_passing_score(self, name: str) -> float | None:
-        """Find the least value of a score that passes; None where it is not known."""
+        """Find the lowest passing value of a score; None if it is unknown."""
         if self.passes is not None:
             return self.passes
         rubric = self._find_rubric(name)
@@ -74,7 +74,7 @@ class AnswersToJudge:
         return rubric.find_passing_score(rubric.criteria)
 
     def scale(self, name: str) -> tuple[float, float] | None:
-        """Lowest and highest value of a score; None where they are not known."""
+        """Return the lowest and highest possible value of a score; None if they are unknown."""
         if name.endswith(PREFERENCE):
             return 0.0, 1.0
         rubric = self._find_rubric(name)
@@ -95,10 +95,11 @@ async def judge_again(
     people: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> list[JudgeResults]:
-    """Ask one judge and return its results by score; the store keeps each answer, so that it is paid for once.
+    """Judge the answers with one judge, and return one result per score.
 
     Args:
-        mutated: the most cases per kind of mutation; they are drawn at random with the seed.
+        mutated: the maximum number of cases per kind of mutation, drawn at random with the seed.
+        store: the file that stores the judge's answers, so that each is paid for only once.
         people: people's labels by case.
     """
     gateway = _open_gateway(settings, store)
@@ -126,7 +127,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
     judge = settings.judge_model or ""
     if judge.startswith("function:") and str(Path.cwd()) not in sys.path:
-        # As in a run, a function of the user is imported from the current directory.
+        # The user's function is imported from the current directory, as in a run.
         sys.path.insert(0, str(Path.cwd()))
     try:
         open_backend(judge, settings.judge_base_url, credentials_of(settings)).check()
@@ -137,9 +138,9 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 @dataclass(frozen=True, slots=True)
 class _VersionedCode:
-    """Asks a gateway, and keeps apart the stored answers of different versions of a `function:` judge.
+    """Sends requests to a gateway, and separates the stored answers of different versions of a `function:` judge.
 
-    An answer of an older store, which holds no version, is not used for a function.
+    Answers of older stores, which contain no version, are not used for functions.
     """
 
     gateway: Gateway
@@ -156,7 +157,7 @@ class _VersionedCode:
 
 @dataclass(frozen=True, slots=True)
 class _JudgeCalls:
-    """One judge, which judges many answers concurrently."""
+    """The calls of one judge, which judges many answers concurrently."""
 
     asker: Asker
     settings: Settings
@@ -191,13 +192,13 @@ class _JudgeCalls:
         except JudgeError:
             return {}
         except (RequestRefused, CallFailed) as error:
-            # An answer that a content filter refuses is an error of its case; the others are judged.
+            # If a content filter refuses one answer, the other answers are still judged.
             self.failures.append(error)
             return {}
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def write(self, kind: str, text: str) -> str | None:
-        """Let the judge's model change a text, and let the model check the change; None if the change is refuted."""
+        """Let the judge's model change a text and then check the change; None if the check refutes the change."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible(kind, text, changed):
             return None
@@ -225,11 +226,11 @@ class _MutationTest:
     asking: _JudgeCalls
     scorer: JudgedScorer
     judge: JudgeResults
-    most: int  # The most cases per kind.
+    most: int  # The maximum number of cases per kind of mutation.
     seed: int
 
     async def run(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
-        """Return 1.0 or 0.0 for each case where detection was possible, by metric: `detects_numbers`, ..."""
+        """Return the outcome of each tested case, by metric (such as `detects_numbers`): 1.0 if the judge passes."""
         cases = {record.case: self.asking.subject.case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._find_passes(people)}
         found: dict[str, dict[str, float]] = {}
@@ -245,9 +246,10 @@ class _MutationTest:
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
     def _find_passes(self, people: Mapping[str, float]) -> list[str]:
-        """List the cases that people pass, or that the judge passes if people pass none.
+        """List the cases that people pass; if people pass no case, list the cases that the judge passes.
 
-        If scores are not verdicts, the better half passes. A case with the worst score cannot lose any.
+        If scores are not pass/fail, the better half passes. Cases with the lowest score are left out, because they
+        cannot lose points.
         """
         scores, lowest = self.judge.scores, self.judge.scale[0] if self.judge.scale else 0.0
         able = [case for case, score in scores.items() if score > lowest]
@@ -274,7 +276,7 @@ class _MutationTest:
         return changed | await self._write(kind, {case: good[case] for case in left}, self.most - len(changed))
 
     async def _write(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
-        """Let the judge's model change at most `most` answers; leave out changes that its check refutes."""
+        """Let the judge's model change at most `most` answers; leave out changes that the model's check refutes."""
         some = self._draw(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
         new = await asyncio.gather(*(self.asking.write(kind, text) for text in old.values()))
@@ -288,7 +290,11 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corruptions and, unless the trick only persuades, to their originals."""
+        """Apply a trick to detected corruptions and, unless it is one of `PERSUASIONS`, to the original answers.
+
+        Returns:
+            1.0 for each case whose verdict and order of scores stay the same, otherwise 0.0.
+        """
         names = self._draw(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
@@ -320,12 +326,12 @@ class _MutationTest:
         return _select_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
     def _differs(self, before: Case, after: Case) -> bool:
-        """Tell whether the judge's sections differ; if the scorer lists none, assume that they do."""
+        """Tell whether the judge's prompts for two cases differ; assume so if the scorer does not list its sections."""
         shown = getattr(self.scorer, "sections", None)
         return shown is None or shown(*before) != shown(*after)
 
     def _find_rival(self) -> tuple[JudgeScorer, str] | None:
-        """Return the scorer and the key of the only rival, if the judge compares two answers."""
+        """Return the scorer and the rival's key if the judge compares two answers; otherwise None."""
         if isinstance(self.scorer, JudgeScorer) and len(self.scorer.rivals) == 1:
             return self.scorer, self.scorer.rivals[0]
         return None
@@ -338,7 +344,7 @@ class _MutationTest:
 
 
 def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
-    """Exchange an answer and its rival, so that each is shown at the other's place."""
+    """Exchange an answer and its rival, so that the judge sees them in the opposite order."""
     sample, transcript = case
     answer, other = scorer.subject(*case).answers
     return replace(sample, metadata={**sample.metadata, rival: answer}), rewrite(transcript, transcript.answer, other)

@@ -1,4 +1,4 @@
-"""`evalsuite judge rank`: let a judge compare the answers of runs, pair by pair, and rate three or more of them."""
+"""`evalsuite judge rank`: let a judge compare the answers of each pair of runs, and rate three or more runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
     from evalsuite.output.reports.judges.certificate import JudgeResults
 
-RIVAL = "rival"  # The key in a sample's metadata with the other run's answer.
+RIVAL = "rival"  # The key of the other run's answer in a sample's metadata.
 EMPTY = "(The answer is empty.)"
 
 
@@ -47,7 +47,7 @@ class _AnswersOfRun:
 
 
 def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, the judges, and the question that decides."""
+    """Add the runs, the judges, and the question by which the judges compare answers."""
     add_reports_folder(parser)
     parser.add_argument("names", nargs="+", metavar="RUN", help="a run's name or folder, or `last`")
     parser.add_argument("--against", action="append", default=[], metavar="RUN", help="a further run; may be repeated")
@@ -76,7 +76,7 @@ def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_rank(options: argparse.Namespace) -> int:
-    """Print win rates and ratings, write them beside the judges' answers, and decide the gates."""
+    """Print win rates and ratings, write them to the first run's folder, and decide the gates."""
     names = list(dict.fromkeys([*options.names, *options.against]))
     if len(names) < 2:
         raise SettingsError("name at least two runs to compare: evalsuite judge rank A B --judge MODEL")
@@ -118,7 +118,7 @@ def _compare(
     cases = [case for case in first.records if case in second.records]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no case in common that both answered")
-    # Each case is a sample of its own here, because the epochs of a sample have different rival answers.
+    # Make each case a separate sample, because the epochs of a sample have different rival answers.
     records = [
         replace(record, sample=case, transcript=replace(record.transcript, answer=_find_answer(record)))
         for case in cases

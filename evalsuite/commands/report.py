@@ -48,7 +48,7 @@ def run_report(options: argparse.Namespace) -> int:
     return 0
 
 
-AGAIN = "again"  # the folder, in that of a run, for judgements that are made of it afterwards
+AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +64,10 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
-    """Make the report of the run that a command names, and write it to the folder of `--to`, if one is given.
+    """Make the report of the run that a command names, and write it to the folder of `--to`, if given.
 
-    `instead` holds settings that replace the run's own.
+    Args:
+        instead: settings that replace the run's own settings.
     """
     from evalsuite.output.reports.write import make_report, write_report
 
@@ -81,7 +82,7 @@ def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> Run
 
 
 def _remove_earlier_report(target: Path) -> None:
-    """Remove an earlier report, so that a command that fails leaves no old verdict that could be posted."""
+    """Remove an earlier report, so that no old verdict can be posted if the command fails."""
     from evalsuite.output.page.write import PAGE
 
     if is_run(target):
@@ -90,7 +91,7 @@ def _remove_earlier_report(target: Path) -> None:
         (target / name).unlink(missing_ok=True)
 
 
-MOST = 20  # cases whose names are listed where a part of a name fits several
+MOST = 20  # Maximum cases to list if a part of an id matches several cases.
 
 
 def add_show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +108,7 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Print the case."""
+    """Print one case of a run."""
     loaded = load_run(find_folder(options.reports, options.name))
     record = loaded.read(find_case(loaded.offsets, options.case))
     if options.json:
@@ -151,11 +152,11 @@ def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]
     yield f"{'again':10}pytest {shlex.join(map(for_terminal, options))}"
 
 
-BETWEEN_LOOKS = 2.0  # seconds between two looks at a run in progress
+BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progress.
 
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, and the option that opens no browser."""
+    """Add the runs, and the option to open no browser."""
     add_reports_folder(parser)
     parser.add_argument(
         "names",

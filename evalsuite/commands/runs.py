@@ -1,4 +1,4 @@
-"""`evalsuite runs`: the runs there are, joined from shards (`merge`), removed (`prune`), or proven (`verify`)."""
+"""`evalsuite runs`: list the runs, join shards (`merge`), remove old runs (`prune`), check a run's files (`verify`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_runs(options: argparse.Namespace) -> int:
-    """Print the table."""
+    """Print a table of the runs."""
     folders = newest_first(all_runs(options.reports))
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")
@@ -53,7 +53,7 @@ def run_runs(options: argparse.Namespace) -> int:
 
 
 def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
-    """Sort runs by when they began, the newest first."""
+    """Sort runs by start time, newest first."""
     return sorted(folders, key=lambda folder: begun(folder.path), reverse=True)
 
 
@@ -86,7 +86,7 @@ def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    """Join shards and write their report; the gates are then decided with `evalsuite gate`."""
+    """Join shards and write the joined run's report; `evalsuite gate` decides its gates."""
     from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 
@@ -99,7 +99,7 @@ def run_merge(options: argparse.Namespace) -> int:
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which runs stay, and the one that removes the others."""
+    """Add the options that choose the runs to keep, and the option that removes the others."""
     add_reports_folder(parser)
     parser.add_argument(
         "--keep", type=whole_number(0), default=10, metavar="N", help="newest runs to keep (default: 10)"
@@ -131,10 +131,10 @@ def run_prune(options: argparse.Namespace) -> int:
 
 
 def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
-    """Name the baselines of these runs, because later runs will be compared with the same baselines."""
+    """List the names of these runs' baselines, because later runs will need the same baselines."""
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
-            # The baseline may have been named by its folder, or by a file in it.
+            # The user may have named the baseline's folder, or a file in this folder.
             yield from (part for part in Path(name).parts[-2:])
 
 
@@ -174,7 +174,7 @@ def _verify(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """Check the journal's file and each answer in it; a check without a fault yields an empty text."""
+    """Check the journal's file and each stored answer; yield each check with its fault, which is empty if it passed."""
     state = str(journal.database.one("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.check()
@@ -201,7 +201,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
-    """Check `summary.json` and the report's headline against a report that is computed from the records now."""
+    """Check `summary.json` and the report's headline against a new report, which is computed from the records."""
     from evalsuite.output.reports.write import heading, make_report, summarise
     from evalsuite.results.run_folders import REPORT
     from evalsuite.results.runs import load_run

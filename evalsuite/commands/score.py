@@ -1,4 +1,4 @@
-"""`evalsuite score`: score existing tables, and compare table `metrics` with human ratings and known changes."""
+"""`evalsuite score`: score existing tables, and compare table `metrics` with people's ratings or known changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIELDS = ("pair", "value", "content", "form")
 
 
 def add_score_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the tables, or a file of pairs, and the form of the output."""
+    """Add the tables, or a file of pairs, and the options for reading and showing tables."""
     parser.add_argument("what", choices=["tables"], help="the kind of output to score")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="the wanted table")
     parser.add_argument(
@@ -52,7 +52,7 @@ def add_table_form(parser: argparse.ArgumentParser) -> None:
 
 
 def run_score(options: argparse.Namespace) -> int:
-    """Print score, checklist of form, diff and signature of one pair, or a line per pair of `--pairs`."""
+    """Print one pair's score, format checks, diff and signature, or one line for each pair of `--pairs`."""
     if (options.pairs is None) == (options.reference is None or options.prediction is None):
         options.parser.error("give --reference and --prediction, or --pairs")
     if options.pairs is None:
@@ -91,7 +91,7 @@ def write_page(scores: Sequence[TableScore], file: Path | None) -> None:
 
 
 def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = False) -> TableScore:
-    """Score the table of a prediction against the one of its reference."""
+    """Score the table in a prediction against the table in its reference."""
     from evalsuite.metrics.tables import table_score
 
     try:
@@ -155,7 +155,7 @@ PICTURES = (".svg", ".png")
 
 
 def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the metrics, the files that they are measured on, and the output files."""
+    """Add the metrics, the files on which they are evaluated, and the output files."""
     parser.add_argument("what", choices=["tables"], help="the metrics to measure")
     parser.add_argument(
         "files",
@@ -187,7 +187,7 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_metaeval(options: argparse.Namespace) -> int:
-    """Print the tables."""
+    """Print tables of the metrics' agreement with people, or with `--grid` of their reactions to known changes."""
     return _run_grid(options) if options.grid else _run_agreement(options)
 
 

@@ -1,4 +1,4 @@
-"""`evalsuite score benchmark`: compare the scores of a benchmark with the verdicts of its own checker."""
+"""`evalsuite score benchmark`: compare evalsuite's scores with the verdicts of a benchmark's original checker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_benchmark(options: argparse.Namespace) -> int:
-    """Print how many verdicts agree, and the first differences; the exit status is 1 if there are any."""
+    """Print how many verdicts agree, and the first differences; return 1 if any verdict differs, otherwise 0."""
     if wrong := [text for text in options.arg if "=" not in text]:
         options.parser.error(f"--arg {wrong[0]}: write NAME=TEXT")
     chosen = [f"{options.name}={mode}" for mode in MODES.get(options.name, ())]

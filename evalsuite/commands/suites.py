@@ -1,4 +1,4 @@
-"""The commands that run pytest on a suite before anything is paid: `evalsuite plan` and `evalsuite doctor`."""
+"""The commands `evalsuite plan` and `evalsuite doctor`, which run pytest on a suite without paid requests."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ ASKED = (
     *(f"{role}_{part}" for role in ("model", "judge", "user") for part in ("base_url", "key_env")),
     *("model", "judge_model", "user_model", "reports", "data", "sandbox", "program_env"),
 )
-"""The settings that can be wrong on a machine; values from ini files are examined, too."""
+"""The settings that `evalsuite doctor` checks, whether they come from options or from ini files."""
 
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite, and the options of a session that the examination needs."""
+    """Add the suite, and the options of a session that are checked."""
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
         "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "
@@ -80,7 +80,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Let pytest print the table, so that the ini files and conftests of a run are read."""
+    """Let pytest print the table, because pytest reads the ini files and conftests as in a run."""
     demand_suite(*options.suite)
     options_given = [
         f"{f'-o{option.ini}' if option.per_project else option.flag}={getattr(options, option.name)}"

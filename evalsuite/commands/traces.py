@@ -1,4 +1,4 @@
-"""`evalsuite score traces`: score what an application did before, from chat logs, OTLP files, records and runs."""
+"""`evalsuite score traces`: score an application's earlier model calls from chat logs, OTLP files, records or runs."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _list_items(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the JSON values of a file with their places: lines, or the entries of a list."""
+    """Yield each JSON value of a file with its position: the number of a line, or of an entry in a list."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise DatasetError(path, "", f"more than {LARGEST_FILE >> 20} MiB", "smaller files; split it")
@@ -115,7 +115,7 @@ def _list_items(path: Path) -> Iterator[tuple[str, Any]]:
                 except (ValueError, RecursionError) as error:
                     raise DatasetError(path, f"line {number}", f"no JSON ({error})", EXPECTED) from error
         return
-    # A list of messages is one log; a list of anything else holds a log per entry.
+    # A list of messages is a single log; each entry of any other list is a separate log.
     is_list = isinstance(whole, list) and not (whole and isinstance(whole[0], dict) and "role" in whole[0])
     yield from ((f"entry {number}", item) for number, item in enumerate(whole if is_list else [whole], 1))
 
@@ -147,7 +147,7 @@ def _read_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
 
 
 def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Write the calls of one trace as an answer with its transcript; nothing if no model answered."""
+    """Yield the calls of one trace as an answer with its transcript; nothing if the trace has no call."""
     if not log.calls:
         return
     transcript = log.transcript()
