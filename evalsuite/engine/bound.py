@@ -1,4 +1,4 @@
-"""A benchmark under a run's settings: its samples, solver and scorers, made once per process and checked."""
+"""Binds a benchmark to a run's settings: makes and checks its samples, solver and scorers once per process."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _make_setup(declaration: Declaration, settings: Settings, model: str, root: 
     return Setup(
         model=model,
         judge=settings.judge_model,
-        # Remove the login, because a traceback with --showlocals would show it.
+        # Remove the login from the address, because a traceback with --showlocals would show it.
         judge_base_url=public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,

@@ -178,7 +178,7 @@ def _is_canary(source: SampleSource) -> bool:
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
-    """Choose at most `limit` samples and keep their order; a larger limit keeps what a smaller one chose.
+    """Choose at most `limit` samples and keep their order; a larger limit keeps the samples of a smaller limit.
 
     The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
     """

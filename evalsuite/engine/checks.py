@@ -62,7 +62,7 @@ def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
 
 
 def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
-    """Check that the user's options make sense together."""
+    """Check that the user's options are consistent."""
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.results.run_folders import check_name, find_folder
     from evalsuite.results.runs import load_run
@@ -211,7 +211,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     for sandbox, affected in needing.items():
         try:
             sandbox.prefer(tiers=read_tiers(settings.sandbox))
-            # Each sandbox must find out what is installed on a remote machine.
+            # Each remote sandbox must itself find out which packages its machine has.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
             sandbox.prefer(environment(sandbox.usual if by_default else settings.program_env, _print_progress))
@@ -231,7 +231,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
 def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     benchmarks = {case.bound.name: case.bound.declaration.benchmark for case in cases}
     for mode in modes:
-        # A benchmark may accept more modes than it lists, such as those with numbers in them.
+        # A benchmark may accept more modes than it lists, such as modes with numbers.
         if not any(mode in benchmark.modes for benchmark in benchmarks.values()):
             lines = [
                 f"  {name}={listed_mode}: {what}"

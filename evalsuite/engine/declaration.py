@@ -48,7 +48,7 @@ class Declaration:
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
     # Arguments that override `args` in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
-    pool: bool = False  # Whether cases of equally named benchmarks in other files count as well.
+    pool: bool = False  # Whether the cases of benchmarks with the same name in other files count, too.
     faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
     asserts: bool = True  # Whether the test may fail; otherwise its benchmark has no pass rate.
 
@@ -114,7 +114,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         args: passed to the `Benchmark` in `Setup.args`.
 
     Raises:
-        SettingsError: the declaration makes no sense.
+        SettingsError: the declaration is invalid.
     """
     _demand_plugin()
     given: object = name

@@ -20,7 +20,7 @@ FIRST = (1, False)  # the stage of cases that run without `--until-decided`: the
 
 
 class EarlyEnding:
-    """Decides gates on results in the planned order, and ends the session when all are decided.
+    """Decides gates on results in the planned order, and ends the session when all gates are decided.
 
     The order of arrival would put fast answers first and bias the decision.
     """

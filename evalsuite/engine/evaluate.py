@@ -114,7 +114,7 @@ class EvaluatedRun(Run):
     _evaluation: _Evaluation
 
     def __init__(self, evaluation: _Evaluation) -> None:
-        # The class that it extends is frozen.
+        # The base class `Run` is frozen.
         object.__setattr__(self, "_evaluation", evaluation)
 
     def wait(self) -> RunReport:
@@ -303,7 +303,7 @@ class _Evaluation:
         if case.bound.solver is not None:
             solved = prefetcher.result(case)
             if isinstance(solved.error, Detached):
-                # A later session will collect its answer.
+                # A later session will collect the case's answer.
                 findings.outcome = "skipped"
                 return
             findings.score(case, solved)
@@ -408,7 +408,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
 
 
 def _find_need_of_pytest(test: Callable[..., Any]) -> str:
-    """Describe why only pytest can run a function; empty if it can be run here."""
+    """Describe why only pytest can run a function; empty if `evaluate` can run it."""
     others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
     if others:
         return f"takes {', '.join(others)}"

@@ -112,7 +112,7 @@ def _with_prices(settings: Settings, root: Path) -> Settings:
 def take_over_run(
     settings: Settings, reports: Path, selection: Mapping[str, Any]
 ) -> tuple[Settings, Mapping[str, Any]]:
-    """Take settings and selection over from the resumed or replayed run, unless they are given."""
+    """Take settings and selection over from the resumed or replayed run, unless the user gave them."""
     name = settings.resume or settings.replay
     if not name:
         return settings, selection

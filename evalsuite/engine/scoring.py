@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript
 
 LONGEST_NOTE = 200  # Characters of a scorer's note that a score shows.
-ROUNDING = 1e-9  # Share of a metric's range by which rounding may carry a score beyond it.
+ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # an object's address in memory, which differs from process to process
 A_SCORER = "a scorer takes (sample, transcript)"
 
@@ -70,8 +70,8 @@ class SortedScorers(NamedTuple):
     """The scorers of a benchmark, grouped by how they run; one scorer may be in several groups."""
 
     rules: tuple[Any, ...]  # Scorers that are plain functions and run in the test's thread.
-    asynchronous: tuple[Any, ...]  # Async functions.
-    judged: tuple[JudgedScorer, ...]  # Ask the judge.
+    asynchronous: tuple[Any, ...]  # Scorers that are async functions.
+    judged: tuple[JudgedScorer, ...]  # Scorers that ask the judge.
     asking: tuple[ModelScorer, ...]  # Scorers that ask a model of their own choice.
 
 
@@ -131,7 +131,7 @@ def _check_scorer(scorer: object) -> None:
 
 
 def _check_names(scorers: Sequence[object]) -> None:
-    # Only declared names can be compared before anything is asked; other names are compared when scores arrive.
+    # Only declared names can be compared before the first model call; other names are compared when scores arrive.
     given_by: dict[str, object] = {}
     for scorer in scorers:
         for name in getattr(scorer, "metrics", None) or ():
@@ -214,7 +214,7 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
 
 
 def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
-    """Run a scorer that asks nobody; whatever it raises, the run goes on."""
+    """Run a scorer that asks no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
     try:
         return read_scores(scorer(sample, transcript), name_of(scorer))
     except TypeError:

@@ -44,7 +44,7 @@ class Solved:
     # Scores by name, one mapping per scorer that had to wait for a call or other input.
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None  # Why solving or judging failed; None if it did not.
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers of judges that failed, kept because they were paid for.
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The judge's part of `usage`.
     simulator_usage: Usage  # The part of `usage` of models that played users or tools.
@@ -257,7 +257,7 @@ class Prefetcher:
         """Start the current case and as many further cases as fit in the window; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # A started case may be removed before the loop runs this call, which would start it a second time.
+            # Do not start a case twice: a started case may be removed from the results before the loop runs this call.
             self._background.soon(self._begin, None if is_started else case)
 
     def result(self, case: Case) -> Solved:
@@ -278,7 +278,7 @@ class Prefetcher:
         return self._results.get(case) or self._start(case)
 
     def _refill(self) -> None:
-        # The look-ahead bounds the results that wait for their test, because a slow test must not let them pile up.
+        # Limit the look-ahead, because during a slow test the results that wait for their tests would pile up.
         coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
             if case not in self._results:

@@ -68,7 +68,7 @@ def _log_entry(completion: Completion) -> dict[str, Any]:
 
 
 def read_speech(text: str) -> str:
-    """Read a text that may be anything but empty."""
+    """Read any text that is not empty."""
     if not text.strip():
         raise ValueError("it is empty.")
     return text.strip()
@@ -132,10 +132,10 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
-    """Wait for all calls; return the judgements that can be read, and the messages of all.
+    """Wait for all calls; return the readable judgements, and the messages of all calls.
 
     Args:
-        quorum: the minimum number of readable judgements; None requires all.
+        quorum: the minimum number of readable judgements; None requires all of them.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _or_raise(result) for result in results]

@@ -302,7 +302,7 @@ class ChoiceForm:
 
 @dataclass(frozen=True, slots=True)
 class GradedChoice(ChoiceForm):
-    """A choice of the better answer, with a degree; the score is the mean preference for the first, from 0 to 1."""
+    """A choice of the better answer, with a degree; the score is the mean preference for the first answer (0 to 1)."""
 
     words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
 

@@ -1,4 +1,4 @@
-"""Labels that people gave, in the metadata of samples and in the sheets of `evalsuite judge sheet`."""
+"""Human labels, in the metadata of samples and in the sheets of `evalsuite judge sheet`."""
 
 from __future__ import annotations
 

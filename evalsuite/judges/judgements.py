@@ -170,7 +170,7 @@ def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = Non
 
     Args:
         rounds: one per order.
-        quorum: the minimum number of ballots in each order; None requires more than half of those requested.
+        quorum: the minimum number of ballots in each order; None requires more than half of the requested ballots.
     """
     log = tuple(entry for one in rounds for entry in one.log)
     for one in rounds:
@@ -189,7 +189,7 @@ def has_result(verdicts: int, judgements: int) -> bool:
 
 
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
-    """Declare a score and the metric that counts apart the cases without a verdict; see `COUNTED_APART`."""
+    """Declare a score, and the metric that counts the cases without a verdict separately; see `COUNTED_APART`."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 

@@ -158,7 +158,7 @@ class Panel:
     seed: int = 0  # The seed that shuffles simultaneous speeches.
     # Whether each debater also casts a secret ballot after each turn except the last, to show who changes their mind.
     interim: bool = False
-    wording: Wording | None = field(default=None, repr=False)  # The prompts; None for this project's own.
+    wording: Wording | None = field(default=None, repr=False)  # The prompts; None for the default prompts.
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
@@ -182,7 +182,7 @@ class Panel:
         return self.find_wording().list_sentences()
 
     def find_wording(self) -> Wording:
-        """Return the given wording, or this project's own."""
+        """Return the given wording, or the default wording."""
         return self.wording or Wording(self.form)
 
 
@@ -263,7 +263,7 @@ class Debate:
         return await self._ask(debater, turn, stage, self.panel.form.parse)
 
     def _record_contributions(self, contributions: Sequence[Speech[Any] | UnreadableSpeech], turn: int) -> list[Part]:
-        """Log the contributions, count those of the last turn as ballots, and return what the others see."""
+        """Log the contributions, count those of the last turn as ballots, and return the visible speeches."""
         speeches = self._log_speeches(contributions)
         if turn == self.panel.turns:
             self.ballots += map(self._ballot, speeches)

@@ -72,7 +72,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             criteria; `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
             of the case. No mark separates the answer from the instructions.
         read: reads the score from the answer to a template: a pattern with one group, whose last match counts, or a
-            function that raises ValueError if it finds no score. By default, the answer is read like one on a `scale`.
+            function that raises ValueError if it finds no score. By default, the answer is read like an answer on a
+            `scale`.
         compare: the metadata key of a rival answer; `target` means the sample's target. The judge
             chooses the better answer, or scores both on a `scale`; the score `preference` is 1.0 if the answer under
             test wins by most verdicts or mean scores, 0.0 if the rival does, and 0.5 otherwise. With several rivals (at
@@ -234,7 +235,7 @@ class Rubric:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The scores, if the judge may say that it cannot tell."""
+        """Declarations of the scores if the judge may say that it cannot tell; otherwise empty."""
         range_ = (self.criteria.worst, self.criteria.best) if self.criteria else None
         return declare_scores(self.name, range_) if self.cannot_tell else {}
 
@@ -436,7 +437,7 @@ citations = partial(
     name="citations",
     fields={"question": "input", "passages": "passages", "answer": "answer"},
 )
-"""Scores the share of the answer's claims whose own citations support them; a claim without a citation does not."""
+"""Scores the share of the answer's claims whose own citations support them; uncited claims are unsupported."""
 
 context_recall = partial(
     rubric,

@@ -1,4 +1,4 @@
-"""Judges that compare answers, give several scores, sample, weigh or debate; `rubric` and `panel` make these judges."""
+"""Judges that compare answers, give several scores, sample, weigh or debate; made by `rubric` and `panel`."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ class JudgeScorer:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The scores, if the judge may say that it cannot tell."""
+        """Declarations of the scores if the judge may say that it cannot tell; otherwise empty."""
         return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._may_abstain() else {}
 
     def _may_abstain(self) -> bool:

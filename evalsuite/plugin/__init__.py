@@ -96,7 +96,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Refuse workers that would be reached in plain text over a network, unless allowed."""
+    """Refuse workers whose connection over a network would not be encrypted, unless the user allows such workers."""
     if not config.stash[PROCESS].settings.allow_plain_workers:
         refuse_plain_workers(config, specs)
 

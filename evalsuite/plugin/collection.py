@@ -80,7 +80,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note the function that declares a benchmark, and refuse a second one unless both pool their cases."""
+    """Note the function that declares a benchmark, and refuse a second function unless both pool their cases."""
     name = declaration.benchmark.name
     first, pools = declared_in.setdefault(name, (nodeid, declaration.pool))
     if nodeid != first and not (pools and declaration.pool):

@@ -301,7 +301,7 @@ class Listener:
 
     def _handle_signals(self) -> None:
         try:
-            # A copy, because pytest redirects the descriptor itself while a test runs.
+            # Use a copy, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
             terminal = os.dup(2)  # pytest runs within a program, or without its reporter

@@ -64,7 +64,7 @@ class StatusFile:
             return self._file.write(erase + text)
 
     def paint(self, line: str) -> None:
-        """Show a line below the cursor, which does not move."""
+        """Show a line below the cursor without moving the cursor."""
         with self._lock:
             self._send(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
             self._painted = True
@@ -79,7 +79,7 @@ class StatusFile:
         os.write(self._descriptor, text.encode(self._file.encoding or "utf-8", "replace"))
 
     def release(self) -> None:
-        """Erase the line and close the duplicate."""
+        """Erase the line and close the duplicate descriptor."""
         self.write("")
         os.close(self._descriptor)
 

@@ -1,4 +1,4 @@
-"""Follows an item to its record: exceptions of its phases, and the reports that pytest shows.
+"""Makes a case's record from the exceptions of its item's phases, and adapts the reports that pytest shows.
 
 For a case that misses its threshold, a block with question, answer and scores replaces the traceback.
 """
@@ -91,7 +91,7 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Advance the queue of cases to the item."""
     if item.config.option.setupplan:
-        # The fixtures are listed, not run.
+        # pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
     process.begin_item(item, nextitem)

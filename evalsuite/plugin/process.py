@@ -86,7 +86,7 @@ class Process:
         self.declared_in: dict[str, tuple[str, bool]] = {}
         self.stopping = ""
         self._deal: Deal | None = None
-        # Test code may ask for a model in any thread.
+        # Test code may request a model in any thread.
         self._lock = threading.Lock()
         self._loop: BackgroundLoop | None = None
         self._models: Models | None = None

@@ -231,7 +231,7 @@ def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, i
         return own
     if status >= Status.GATE_MISSED or status is Status.FAILED:
         return int(status)
-    # Errors within what a gate allows do not fail the session.
+    # Errors that a gate tolerates do not fail the session.
     only_covered = own == 1 and session.testsfailed <= listener.covered
     return 0 if only_covered else own
 

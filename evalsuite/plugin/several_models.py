@@ -25,7 +25,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
     """Run pytest once per model with the other arguments unchanged, then compare the runs.
 
     Returns:
-        The highest exit status of the sessions. A session that was interrupted or terminated is the last.
+        The highest exit status of the sessions. After an interrupted or terminated session, no further session starts.
     """
     settings = settings_of(config)
     for name in OF_ONE_RUN:

@@ -93,7 +93,7 @@ def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> No
 
 
 def _annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
-    """Write a line per reason and failed case, which GitHub's CI shows beside the change."""
+    """Write one line per reason and per failed case; GitHub shows these lines beside the change."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     reasons = [_write_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
@@ -154,7 +154,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
         return
     if not interruption(report.run.info):
         _report_all(config, report)
-    # The cases below their threshold in every benchmark with a missed gate.
+    # Let `--lf` rerun the cases below their threshold in every benchmark with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
         if any(gate.covers(benchmark) for gate in missed):
@@ -271,7 +271,7 @@ def _list_plan_lines(
 
 
 def _find_second(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Find the second baseline, or the first one's own baseline, if it still exists."""
+    """Find the second baseline, or the first baseline's own baseline, if it still exists."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_folder
     from evalsuite.results.runs import load_run

@@ -225,7 +225,7 @@ class Application:
         return await self.reply(question, Exchange(sample, model))
 
     async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
-        """Answer one question of a case; the questions of a conversation share their exchange."""
+        """Answer one question of a case; the questions of a conversation share one `Exchange`."""
         exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)

@@ -53,7 +53,7 @@ class TurnProtocol(Protocol):
         ...
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
-        """Make the conversation before the model's first turn."""
+        """Make the messages before the model's first turn."""
         ...
 
     def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:

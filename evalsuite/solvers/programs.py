@@ -233,8 +233,8 @@ def program_of_thought(
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
         tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
-        describe: writes, for those names, a program that prints the description; None for no description.
-        sandbox: a sandbox shared with others; by default a new one, which `aclose` ends.
+        describe: writes a program that describes the tables of these names; None for no description.
+        sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
         timeout: seconds for one program.
         params: generation parameters by their OpenAI names.
 
@@ -338,8 +338,8 @@ def interleaved(
         result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0,
             it asks for the final answer.
         tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
-        describe: writes, for those names, a program that prints the description; None for no description.
-        sandbox: a sandbox shared with others; by default a new one, which `aclose` ends.
+        describe: writes a program that describes the tables of these names; None for no description.
+        sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
         timeout: seconds for one round of code.
         params: generation parameters by their OpenAI names.
 
