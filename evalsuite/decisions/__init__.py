@@ -1,1 +1,1 @@
-"""Decisions based on results: gates, the comparison with a baseline, early stops, the verdict."""
+"""Decisions based on results: gates, comparisons with baselines, early stops, and the verdict."""

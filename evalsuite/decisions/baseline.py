@@ -1,4 +1,4 @@
-"""Compare a run with its baselines: the cases and margin of each metric, and what else has changed."""
+"""Compare a run with its baselines: find the cases and margin of each metric, and report further changes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def compare_to_baselines(
 ) -> list[Against]:
     """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
-    Each baseline is compared separately, because a mean over several would hide part of a gradual fall. All verdicts
-    are corrected together, since the comparisons share most of their questions.
+    Each baseline is compared separately, because a mean over several baselines would hide part of a gradual decline.
+    All verdicts are corrected together, because the comparisons share most of their questions.
     """
     from evalsuite import stats
 
@@ -57,14 +57,14 @@ def compare_to_baselines(
 def compare_to_baseline(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
 ) -> Against:
-    """Compare a run with its baseline on the gated metrics, or on the primary ones if it has no gates."""
+    """Compare a run with its baseline on the gated metrics, or on the primary metrics if the run has no gates."""
     return compare_to_baselines([baseline], run, gates, rules)[0]
 
 
 def _compare(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
-    """Compare each metric with one baseline; the verdicts are added later, corrected for all baselines together."""
+    """Compare each metric with one baseline, without verdicts, which are corrected for all baselines together."""
     matches = {
         name: common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
@@ -111,7 +111,7 @@ GONE = "this run has no case of it, although both collected the same paths; prom
 
 
 def _find_gone(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
-    """Find the baseline's benchmarks that a run of the same paths lacks and that its gates cover."""
+    """Find the gated benchmarks of the baseline that a run of the same paths lacks."""
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
         return
@@ -121,7 +121,7 @@ def _find_gone(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
 
 
 def _describe_baseline(baseline: Run) -> Iterator[str]:
-    """Say who promoted a baseline, or that it was not green."""
+    """Say who promoted a baseline, or that a baseline without a promotion was not green."""
     name, summary = baseline.folder.name, baseline.folder.summary()
     if promoted := baseline.info.get("promoted"):
         yield f"{name} was promoted by {promoted['by']} on {promoted['when'][:10]}: {promoted['why']}"
@@ -130,7 +130,7 @@ def _describe_baseline(baseline: Run) -> Iterator[str]:
 
 
 def _explain_end(baseline: Run, run: Run) -> str:
-    """Explain that a baseline was changed, or expired before a run started; empty if it holds."""
+    """Explain that a baseline was changed, or expired before a run started; empty if the baseline is valid."""
     if changed := list_changed_files(baseline.folder.path, baseline.info):
         return (
             f"the baseline {baseline.folder.name} differs from what was promoted, in {', '.join(changed)}: restore it, "
@@ -143,7 +143,7 @@ def _explain_end(baseline: Run, run: Run) -> str:
 
 
 def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:
-    """Find the questions that a subject covers, according to this run's tags."""
+    """Find the questions that a compared metric covers, according to this run's tags."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -154,7 +154,7 @@ def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches:
 
 
 def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules) -> str:
-    """Explain why a subject cannot be compared; empty if it can."""
+    """Explain why a metric cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
@@ -182,10 +182,11 @@ def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, ru
 
 
 def _compute_paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]:
-    """Compute the share of questions that both runs have, and the number of questions that this is a share of.
+    """Compute the share of questions that both runs have, and the total number of questions.
 
-    A partial run is compared with its own questions only; for a complete run, the baseline's missing questions count,
-    too. A run that continued beyond its limit may have more questions than its baseline.
+    For a partial run, the total counts only its own questions. For a complete run, the total also counts questions that
+    only the baseline has. For a run that continued beyond its limit, the total is the smaller run's, because this run
+    may have more questions than its baseline.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -197,7 +198,7 @@ def _compute_paired_share(common: Common, run: Run, benchmark: str) -> tuple[flo
 
 
 def _list_one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # If this run did not include a benchmark, its cases do not count as lost.
+    # The baseline's cases of a benchmark that this run did not include do not count as missing.
     sides = [match.one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
@@ -228,7 +229,7 @@ _Change = tuple[str, str]  # The signature in the baseline, then the signature i
 
 
 def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
-    """Report each change of a judge's signature on the questions that two runs share."""
+    """Report each change of a judge's signature between two runs on their shared questions."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
         "the comparison shows of them is not the model's alone"
@@ -238,7 +239,7 @@ def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str
 
 
 def _group_signature_changes(common: Common) -> dict[_Change, list[str]]:
-    """Group scores by the change of their signature, in order of first appearance."""
+    """Group the names of scores by the change of their signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
         before = signatures_of(common.before[question][0].facts)
@@ -248,11 +249,11 @@ def _group_signature_changes(common: Common) -> dict[_Change, list[str]]:
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # Share of canaries that a judge may judge differently by chance before it counts as a different judge.
+SURELY = 0.05  # Share of differently judged canaries above which (by the interval) the judge counts as changed.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:
-    """Report each score of a canary benchmark that the judge now gives differently."""
+    """Report each score of a canary benchmark for which the judge now gives different values."""
     return [
         line
         for name, bench in run.benchmarks.items()
@@ -352,7 +353,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
 def _find_scale(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
-    """Find the width of a metric's range and its margin (None: the default share); else the reason as text."""
+    """Find a metric's width of range and its own margin (None: the default share), or explain why there is none."""
     if metric.range is not None:
         low, high = metric.range
         outside = [value for value in values if not low <= value <= high]

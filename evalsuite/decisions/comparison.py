@@ -1,7 +1,7 @@
 """Data of a comparison with a baseline: the questions that two runs share, the compared metrics and the results.
 
-Questions are paired by benchmark, sample and mode; epochs are averaged. File names, folders and test functions do not
-matter.
+Questions are paired by benchmark, sample and mode, regardless of file names, folders and test functions. A question's
+score is the mean over its epochs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SAME_QUESTION = ("input", "target")  # Fingerprints that must be equal for two cases to be the same question.
 TOLD_APART = ("prompt", "params", "scorers", "faults", "judge", "user", "programs")
-"""Fingerprints whose changes are reported as differences besides the model."""
+"""Fingerprints whose changes are reported as further differences between the runs besides the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Common:
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
     replaced: tuple[Question, ...] = ()  # Questions with the same name in both runs but different content.
-    # Names of the other fingerprints that differ, with the number of questions in which they do.
+    # Names of other fingerprints that differ, with the number of questions for which each differs.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def pairs(self, metric: str) -> list[Pair]:
@@ -82,7 +82,7 @@ class Common:
         return before, after
 
     def count_lost(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that only the baseline scored, and all those that the baseline scored."""
+        """Count the shared questions that only the baseline scored, and all shared questions that it scored."""
         scored = [question for question in self.shared if _mean_score(self.before[question], metric) is not None]
         return sum(_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
@@ -115,7 +115,7 @@ class Common:
         return (before.value if before else math.nan), (after.value if after else math.nan)
 
     def clusters(self) -> list[str]:
-        """List the clusters of the shared questions, in order."""
+        """List the distinct clusters of the shared questions, in order of first appearance."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
     def one_sided(self) -> tuple[list[str], list[str]]:
@@ -144,14 +144,15 @@ def common_questions(before: Tally, after: Tally) -> Common:
 
 
 def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Tell from their fingerprints whether two cases of the same name are the same question."""
+    """Tell by their fingerprints whether two cases with the same name ask the same question."""
     return not _list_differences(first, other, SAME_QUESTION)
 
 
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
-    """List the fingerprints that differ. One that only one side has does not count, because older runs lack some.
+    """List the names of fingerprints that differ.
 
-    Judge and faults are exceptions: a run without their fingerprint had none.
+    A fingerprint that only one case has does not count, because older runs lack some fingerprints. The fingerprints of
+    judge and faults do count, because a run without them had no judge or no faults.
     """
     both = bool(first) and bool(other)
     return [
@@ -167,7 +168,7 @@ def _mean_score(rows: Sequence[Row], metric: str) -> float | None:
     return math.fsum(scores) / len(scores) if scores else None
 
 
-LOSS = 0.02  # The smallest loss that matters where no gate says otherwise: two points of a hundred.
+LOSS = 0.02  # The default of the smallest loss that matters, as a share of the metric's range.
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +176,11 @@ class ComparisonRules:
     """The settings of a comparison with a baseline."""
 
     margin: float = LOSS  # The smallest loss that matters, as a share of a metric's range.
-    # The smallest loss that matters on a metric's own scale, by `metric` or `benchmark.metric`, as gates name them.
+    # Margins on a metric's own scale that gates name, by `metric` or `benchmark.metric`.
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9  # The share of questions that both runs must have.
+    min_paired: float = 0.9  # The minimum share of questions that both runs have.
     confidence: float = 0.95  # The joint confidence of all verdicts.
-    accepted: frozenset[str] = frozenset()  # Those of `INCOMPARABLE` that may have changed.
+    accepted: frozenset[str] = frozenset()  # The names in `INCOMPARABLE` whose change the user accepts.
 
     def share_of(self, benchmark: str) -> float:
         """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""
@@ -212,7 +213,7 @@ class Flip:
 
     @property
     def loss(self) -> float:
-        """The loss of this run; negative if it is better."""
+        """The loss of this run against the baseline; negative for a gain."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
@@ -220,18 +221,18 @@ class Flip:
 class Against:
     """The result of comparing a run with its baseline."""
 
-    name: str
+    name: str  # The baseline's name.
     rules: ComparisonRules
-    # Each subject with its comparison and verdict.
+    # Each metric with its comparison and verdict.
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]  # Cases whose score changed, the greatest losses first.
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the runs has, by run.
-    # Subjects that could not be compared, each with the reason.
+    # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
     # Descriptions of further differences between the runs, by benchmark; the model is not listed.
     changed: Sequence[str] = ()
-    unscored: Sequence[str] = ()  # One line for each subject whose pairs lack cases because of errors.
-    expired: str = ""  # Why the baseline does not hold any more.
+    unscored: Sequence[str] = ()  # One line for each metric that lacks questions because of errors.
+    expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
     slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
 
     def regressions(self) -> list[str]:
@@ -260,14 +261,14 @@ class Against:
         ]
 
     def describe_shortage(self) -> str:
-        """Say how many cases are missing to decide the metric that lacks most; empty if none lacks any."""
+        """Describe the shortage of cases of the metric that needs the most; empty if all have enough cases."""
         short = [(self._count_needed(one), one) for _, one, verdict in self.found if verdict == "undecided"]
         needed, one = max(short, key=lambda each: each[0], default=(0, None))
         return "" if one is None or one.n >= needed else f"{_write_shortage(one)}: {needed:,} needed"
 
     @property
     def confidence_of_one(self) -> float:
-        """The confidence of one metric's verdict, at the first of Holm's tests, which has the smallest level."""
+        """The confidence of one metric's verdict in the first of Holm's tests, which has the lowest level."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
 
     def _count_needed(self, one: NonInferiority) -> int:
@@ -296,12 +297,12 @@ class Against:
         return decisions
 
     def remarks(self) -> list[str]:
-        """Further remarks for readers of the comparison."""
+        """List further remarks about the comparison."""
         return [*self.changed, *self.unscored]
 
 
 def _covers(gate: Gate, subject: str) -> bool:
-    """Tell whether a gate is about a compared metric, `benchmark[tag=value].metric`."""
+    """Tell whether a gate covers a compared metric, which is named as `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
     wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
@@ -322,8 +323,8 @@ def _describe_detectable(one: NonInferiority) -> str:
 def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
-    Resources such as cost (`RESOURCES`) have no range of which a margin could be a share, so they are compared only if
-    a gate names the loss.
+    A margin is usually a share of a metric's range. Resources such as cost (`RESOURCES`) have no range, so they are
+    compared only if a gate names their margin.
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):
@@ -338,7 +339,7 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
         if is_canary(bench.tally):
             # A canary's answers are fixed, so only the judge can change its scores; see `judge_drift`.
             continue
-        # `* no worse than RUN` is about what is compared anyway.
+        # A gate `* no worse than RUN` adds no metrics to the comparison.
         own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]
         if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
             lower = run.lower_is_better(name, bench.primary)
@@ -357,11 +358,11 @@ def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
 
 
 def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
-    """Find the loss that a gate names for a subject, on the metric's own scale."""
+    """Find the margin that a gate names for a metric, on the metric's own scale; None if no gate names a margin."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 
-FEWEST = 5  # Minimum questions in a slice: McNemar's test cannot show anything with fewer.
+FEWEST = 5  # Minimum questions in a slice, because McNemar's test can show no difference with fewer questions.
 GROUPING = "cluster"  # A tag that groups related cases; its values do not define slices.
 
 
@@ -379,7 +380,7 @@ class Slice:
 
     @property
     def loss(self) -> float:
-        """The loss of this run; negative if it is better."""
+        """The loss of this run against the baseline; negative for a gain."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 

@@ -1,14 +1,16 @@
 """Decide gates during a run, by confidence sequences that stay valid however often they are checked.
 
-Scores of 0 and 1 use Robbins' beta-binomial mixture; other scores in [0, 1] use the hedged capital of Waudby-Smith and
-Ramdas (arXiv 2010.09686): `stats.BinarySequence`, `stats.BoundedSequence`. The cases run in random order, so the
-finished ones represent all.
+Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). Other scores in [0, 1] use the hedged
+capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random order, so the
+finished cases represent all cases.
 
-The sequences assume an unlimited number of cases although the number is planned. Errors and skipped cases have no
-score, so the number of scores is known only at the end, and a population that turns out smaller would invalidate the
-narrower sequences (`population=`). A gate without a confidence is about exactly these cases, which run in random order
-even if they share a source. A gate with a confidence (`@95%`) is about further cases like them: it uses only the first
-epoch of each sample, and waits for the end of the run if samples share a source.
+The sequences assume an unlimited number of cases, although the number of cases is planned. The sequences for a known
+population (`population=`) are narrower. But errors and skipped cases have no score, so the number of scores is known
+only at the end, and a smaller population than assumed would make these sequences invalid.
+
+A gate without a confidence is about exactly the planned cases, which run in random order even if they share a source.
+A gate with a confidence (`@95%`) is about further cases of the same kind. Such a gate uses only the first epoch of each
+sample, and waits for the end of the run if samples share a source.
 """
 
 from __future__ import annotations
@@ -31,15 +33,14 @@ if TYPE_CHECKING:
     from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
-NOTHING: Any = object()  # Fills the place of missing items in parts that are shorter than others.
+NOTHING: Any = object()  # Fills the shorter parts in `dealt`.
 
 
 class PlannedOrder(Generic[T]):
     """Holds back each result until all results planned before it have arrived.
 
-    Workers finish cases as soon as they are answered, and correct answers may be faster than wrong ones. The first
-    results to arrive are then not a random sample, which the sequences assume, so results are used in the planned
-    order.
+    The confidence sequences assume a random sample. The first results to arrive are not such a sample, because correct
+    answers may be faster than wrong answers. So results are used in the planned order, not in the order of arrival.
 
     Args:
         ids: all items, in an order that was fixed before the first request.
@@ -52,7 +53,7 @@ class PlannedOrder(Generic[T]):
 
     @property
     def arrived(self) -> int:
-        """Number of results that have arrived, whether used or held back."""
+        """The number of results that have arrived, whether used or held back."""
         return sum(result is not None for result in self._waiting.values())
 
     @property
@@ -61,7 +62,11 @@ class PlannedOrder(Generic[T]):
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
-        """Yield the results that can be used now that an item has finished; None if the item has no result."""
+        """Yield the results that can be used after an item has finished.
+
+        Args:
+            result: the item's result; None if the item has no result.
+        """
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -72,7 +77,7 @@ class PlannedOrder(Generic[T]):
 
 
 def spread(wanted: Sequence[T], hands: int) -> list[T]:
-    """Order items so that workers with one part each run them roughly in the wanted order; the inverse of `dealt`."""
+    """Order items so that workers, with one part each, run them roughly in the wanted order; the inverse of `dealt`."""
     places = dealt(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
@@ -88,9 +93,9 @@ def dealt(ids: Sequence[T], hands: int) -> list[T]:
 
 
 CONFIDENCE = 0.95  # Confidence for gates that do not set one.
-EARLY_SHARE = 0.5  # Share of a decision's error that may be spent before the end; the rest is for the final check.
+EARLY_SHARE = 0.5  # The share of a decision's error probability for early checks; the rest is for the final check.
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
-"""Beginning of the line about gates in an ini file whose cases this session did not collect."""
+"""The beginning of the remark on gates of an ini file whose cases this session did not collect."""
 
 Early = Literal["met", "missed", "open"]
 EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
@@ -102,15 +107,15 @@ def at_the_end(confidence: float) -> float:
 
 
 class EarlyGate:
-    """One gate, which receives the cases one by one.
+    """One gate, to which finished cases are added one by one.
 
     Args:
-        share: this gate's share of the error that all gates together may make.
+        share: this gate's share of the error probability of all decisions together.
     """
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        # Without a confidence, the final check looks at all cases and cannot err.
+        # Without a confidence, the final check is about exactly all cases, so it needs no share of the error.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
@@ -122,7 +127,7 @@ class EarlyGate:
     def add(self, benchmark: str, row: Row) -> None:
         """Add one finished case."""
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
-            # The metric is about whole samples, whose results need all of their epochs.
+            # The metric then counts samples, and a sample's result is known only after all its epochs.
             self._impossible = True
         if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
             return
@@ -130,20 +135,19 @@ class EarlyGate:
         if score is None or not self._is_independent(row):
             return
         if not 0 <= score <= 1:
-            # Without bounds, no sequence is valid at every check; such a gate waits for the end of the run.
+            # A gate on unbounded scores waits for the end of the run, because the sequences need bounded scores.
             self._impossible = True
             return
         self._add(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Tell whether the row is independent of the others; if samples share a source, the gate waits from now on."""
+        """Tell whether the row is independent of the others; if two samples share a source, make the gate wait."""
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
             self._sample_of[row.cluster] = row.sample
             return True
-        # Using only the first sample of each cluster would weight small clusters more than the mean over
-        # cases does.
+        # Do not use only the first sample of each cluster, because small clusters would then get too much weight.
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
@@ -152,7 +156,7 @@ class EarlyGate:
 
         self._waiting.append(score)
         if self._binary and score not in {0.0, 1.0}:
-            # A first score between 0 and 1: add all scores again to a sequence for bounded scores.
+            # At the first score between 0 and 1, start again with a sequence for bounded scores.
             self._binary, self._sequence = False, None
         if self._sequence is None:
             kind = BinarySequence if self._binary else BoundedSequence
@@ -183,7 +187,7 @@ class EarlyGate:
 
 
 class EarlyComparison:
-    """A comparison with a baseline, which receives the questions one by one.
+    """A comparison with a baseline, to which finished cases are added one by one.
 
     Each value of the sequence is one question's difference: the score of its first epoch minus the mean over the
     baseline's epochs. If questions share a source, they are not independent, and the comparison waits for the end of
@@ -191,8 +195,9 @@ class EarlyComparison:
 
     Args:
         before: the baseline's score of each question, with the question's fingerprints.
+        width: the width of the metric's range.
         margin: the smallest loss that matters, on the metric's own scale.
-        share: this comparison's share of the error that all decisions together may make.
+        share: this comparison's share of the error probability of all decisions together.
     """
 
     def __init__(
@@ -237,7 +242,7 @@ class EarlyComparison:
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """The decision so far: a loss of the margin is excluded, a loss is shown, or neither."""
+        """The decision so far: `no worse` if a loss of the margin is excluded, `worse` if a loss is shown."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:
@@ -248,20 +253,20 @@ class EarlyComparison:
 class EarlyStop:
     """All decisions about a run: its gates, and its comparisons with baselines.
 
-    The error is divided among the decisions (Bonferroni), so the chance of any wrong decision is at most 1 -
-    confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
+    The error probability is divided among the decisions (Bonferroni), so the probability of any wrong decision is at
+    most 1 - confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        comparisons: makes the comparisons with the baselines, given each one's share of the error.
+        comparisons: function that makes the comparisons with the baselines from each comparison's share of the error.
 
     Attributes:
-        decided: whether everything is decided; cases added after that are counted but change nothing.
+        decided: whether all gates and comparisons are decided; cases that are added later are only counted.
     """
 
     def __init__(
         self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
     ) -> None:
-        # A gate against a baseline is decided by its comparison.
+        # A gate against a baseline gets its decision from the comparison.
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(comparisons(1.0))
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
@@ -272,7 +277,7 @@ class EarlyStop:
 
     @property
     def helped_by_epochs(self) -> bool:
-        """Whether more epochs could still decide a gate; comparisons use the first epoch alone."""
+        """Whether more epochs could still decide a gate; comparisons use only the first epoch."""
         return any(gate.helped_by_epochs for gate in self.gates)
 
     @property
@@ -299,7 +304,10 @@ class EarlyStop:
 def early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Make the comparisons of all gated metrics with all baselines, given each one's share of the error."""
+    """Return a function that makes the comparisons of all gated metrics with all baselines.
+
+    The function's argument is each comparison's share of the error probability.
+    """
     compared = [(baseline, subject) for baseline in baselines for subject in find_subjects(baseline, gates, rules)]
 
     def make(share: float) -> list[EarlyComparison]:
@@ -309,7 +317,7 @@ def early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make one comparison; without a declared range of the metric, it has nothing to compare."""
+    """Make one comparison; it has no questions if the metric has no declared range, unless all scores are 0 or 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
@@ -324,7 +332,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
 
 
 def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
-    """Keep the early decisions, because checking the ordinary interval as well would add to the error."""
+    """Replace final decisions by early ones, because deciding a gate twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
         replace(decision, verdict=verdicts[decision.gate.text], reason="decided early")
@@ -335,7 +343,7 @@ def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecisio
 
 
 def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
-    """Keep the early decisions of a comparison with a baseline."""
+    """Replace the final verdicts of a comparison with a baseline by its early decisions."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())
@@ -350,7 +358,7 @@ def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
 
 
 def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
-    """Explain why the run intentionally left out some of the suite's cases; empty if it did not."""
+    """Explain why the run intentionally left out some of the suite's cases; empty if it left out none."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:

@@ -1,9 +1,9 @@
 """Parse and decide gates, that is, conditions on metrics as users write them, without I/O.
 
 head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
-head_to_tail[tail].hallucination <= 0.2   over the cases with a tag of this value
-treb[skill=TU].rouge_l >= 0.2             the same, naming the tag as well
-struc_bench.table_content >= 0.85 @95%    the interval's bound must hold, not the point
+head_to_tail[tail].hallucination <= 0.2   a mean over the cases with a tag of this value
+treb[skill=TU].rouge_l >= 0.2             a mean over the cases with this value of the named tag
+struc_bench.table_content >= 0.85 @95%    the bound of the 95% interval must meet the condition
 treb.* >= 0.5                             every metric of the benchmark
 judge.kappa >= 0.6 @95%                   the agreement of the run's judges with people's labels
 qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's labels
@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one, and for costs, tokens, calls and latency.
 
-Cases without this score (skipped, errors) count at the bad end of the metric's range. A gate is met only if it is still
-met then; otherwise it has no data.
+A gate is met only if it remains met when all cases without the score (skipped cases, errors) get the worst value of the
+metric's range; otherwise the gate has no data.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ SLIPS = {
     "\N{MINUS SIGN}": "-",
     r"\(?(at |@)?\s*(\d\d+(\.\d+)?)\s*%?\)?$": r"@\2%",
 }
-"""Frequent faults in the text of a gate, as patterns, with the text that replaces each."""
+"""Patterns of frequent mistakes in the text of a gate, each with its correction."""
 FORM = (
     "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, with the interval's bound benchmark.metric >= 0.5 @95%, or "
     "against a baseline benchmark.metric no worse than RUN by 0.02"
 )
-NO_WORSE = "no worse"  # The comparison of a gate against a baseline.
-JUDGE = "judge"  # Replaces a benchmark's name in a gate; it stands for all cases that people have labelled.
+NO_WORSE = "no worse"  # The value of `Gate.comparison` for a gate against a baseline.
+JUDGE = "judge"  # The name in place of a benchmark in gates on the run's judges; covers all cases that people labelled.
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One condition."""
+    """One condition on a metric."""
 
     text: str
     benchmark: str  # The benchmark's name; `*` for all benchmarks.
@@ -92,7 +92,7 @@ class Gate:
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
     threshold: float  # The limit, on the metric's own scale; with `NO_WORSE` the loss that matters, or nan.
-    confidence: float | None  # A number in (0, 1); None if the point estimate decides.
+    confidence: float | None  # A number in (0, 1); None to compare the point estimate instead of a bound.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the text leaves out the benchmark.
 
@@ -106,7 +106,7 @@ class Gate:
         return self.benchmark in {"*", benchmark}
 
     def holds(self, estimate: Estimate) -> bool:
-        """Tell whether the estimate meets the gate: by its point, or with a confidence by the relevant bound."""
+        """Tell whether the estimate meets the gate: its value, or the relevant bound if the gate has a confidence."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -119,7 +119,7 @@ def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
 
 
 def gates_of(run: Run) -> tuple[Gate, ...]:
-    """Read the gates that a run was started with."""
+    """Read a run's gates from its settings."""
     return parse_gates(run.info.get("settings", {}).get("gate"))
 
 
@@ -157,14 +157,14 @@ def parse_gate(text: str) -> Gate:
 
 
 def name_other_metric(text: str) -> str:
-    """Replace the metric of a gate that can be read by one that no benchmark has."""
+    """Replace the metric in the text of a valid gate by a name that no benchmark has."""
     subject = SUBJECT.match(text)
     end = subject.end("metric") if subject else 0
     return f"{text[:end]}_other{text[end:]}"
 
 
 def _correct_slip(text: str) -> str:
-    """Suggest the nearest text that can be read, after the correction of one frequent fault; else return nothing."""
+    """Suggest the text that results from correcting one frequent mistake; empty if this gives no valid gate."""
     for pattern, right in SLIPS.items():
         near = re.sub(pattern, right, text)
         subject = SUBJECT.match(near) if near != text else None
@@ -175,7 +175,7 @@ def _correct_slip(text: str) -> str:
 
 
 def _find_fault(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
-    """Say at which column a gate stops making sense, and what is expected there."""
+    """Name the column at which parsing a gate fails, and the expected text at this column."""
     at = condition.end() if condition else subject.end() if subject else 0
     wanted = "the end, or @95%" if condition else ">=, <=, >, < or 'no worse than RUN'" if subject else "a metric"
     if subject and not condition and (sign := re.match(rf">=|<=|≥|≤|>|<|{NO_WORSE_THAN}\s+by\b", text[at:])):
@@ -192,7 +192,7 @@ def _read_metric(subject: re.Match[str]) -> str:
 
 
 def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
-    """Read the threshold, or the loss that matters, on the metric's own scale."""
+    """Read the threshold, or the smallest loss that matters, on the metric's own scale; nan if the text has none."""
     if condition["number"] is None:
         return math.nan
     unit = "$" if condition["dollars"] else condition["unit"] or ""
@@ -214,9 +214,9 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain what is wrong with a gate's metric, given the scores of the benchmark's first case; empty if fine.
+    """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; empty if it is not.
 
-    Other cases may have further scores, so only a name that closely resembles an existing one counts as misspelt.
+    Only a name that closely resembles an existing name counts as misspelt, because other cases may have further scores.
     """
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
@@ -227,7 +227,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
 
 
 def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
-    """Explain that a gate must name its benchmark, because there are several; empty if it need not."""
+    """Explain that a gate must name its benchmark, because there are several; empty if the gate is unambiguous."""
     names = sorted(benchmarks)
     if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
         return ""
@@ -246,7 +246,7 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
-"""Outcome and cause of a case that --until-decided could not pay for; the cases after it did not start."""
+"""Outcome and cause of a case that --until-decided skipped because the spending limit was reached."""
 
 ROUNDING = 1e-12  # Relative width of an interval below which it counts as a point with floating-point noise.
 
@@ -345,7 +345,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
 
 
 def _describe_direction(gate: Gate, declared: Metric | None) -> str:
-    """Say that a gate asks for scores which the metric's declaration calls worse; empty if it does not."""
+    """Say that a gate's direction contradicts the metric's declaration; empty if the two agree."""
     if declared is None or declared.range is None or gate.wants_more == (declared.better == "higher"):
         return ""
     return f'the worst scores meet this gate, since {gate.metric} is declared with better="{declared.better}"'
@@ -354,7 +354,7 @@ def _describe_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Confirm a met gate only if it holds with the missing scores at the bad end of the metric's range."""
+    """Confirm a met gate only if it is still met with all missing scores at the bad end of the metric's range."""
     ledger = _write_ledger(cases, missing)
     bounds = measured.bounds(metric, cases)
     if bounds is None:
@@ -374,7 +374,7 @@ def _decide_with_missing(
 
 
 def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Replace a share of the cases by the bad end of a derived metric's range, as for a mean."""
+    """Replace a share of the cases by the bad end of a derived metric's range, as if the metric were a mean."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)
@@ -383,7 +383,7 @@ def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
 
 
 def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
-    """Write how many cases were scored, what happened to the others, and the name of the first of them."""
+    """Describe how many cases were scored, why the others were not, and the names of the first three others."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
         number_of(causes["error"], "error") if causes["error"] else "",
@@ -396,7 +396,7 @@ def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
 
 
 def _has_width(estimate: Estimate) -> bool:
-    """Tell whether the interval has a width; zero width means equal scores in all cases, which bounds nothing."""
+    """Tell whether the interval has a width; an interval of zero width comes from equal scores and bounds nothing."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

@@ -1,4 +1,4 @@
-"""Follow metrics over releases, detect slow drift from a reference, and find flaky cases."""
+"""Track metrics over releases, detect slow drift from a reference, and find flaky cases."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def level_at(look: int, level: float = 0.05) -> float:
-    """Compute the level of the n-th look, level / (n (n + 1)); over unlimited looks these sum to the level.
+    """Compute the level of the n-th look, level / (n (n + 1)); the levels of unlimited looks add up to the level.
 
-    By Bonferroni's inequality, the chance that any look ever raises a false alarm is at most the level. This holds even
-    if the looks depend on each other, as they do for releases that answer the same questions.
+    By Bonferroni's inequality, the probability that any look ever raises a false alarm is at most the level. The
+    inequality also holds for dependent looks, such as comparisons of releases that answer the same questions.
     """
     return level / (look * (look + 1))
 
@@ -36,8 +36,8 @@ class ReferenceComparison:
     """One release, compared with one reference by one metric."""
 
     result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
-    level: float  # The p-value up to which this look counts a fall as shown.
-    drifted: bool = False  # Whether a fall is shown and a loss of the margin is not excluded.
+    level: float  # The largest p-value at which this look counts a loss as shown.
+    drifted: bool = False  # Whether a loss is shown, and a loss of the margin is not excluded.
     reason: str = ""
 
 
@@ -49,7 +49,7 @@ class Release:
     model: str
     started: str  # The start of the run, as ISO 8601.
     estimate: Estimate | None  # The metric's estimate; None if the run does not have the metric.
-    # The comparison with each reference by its name; empty for references and for runs before them.
+    # The comparison with each reference, by the reference's name, unless the run is the reference or older.
     standings: Mapping[str, ReferenceComparison] = field(default_factory=dict)
 
 
@@ -74,10 +74,10 @@ class MetricHistory:
 
 
 def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None) -> list[MetricHistory]:
-    """Follow each metric that the newest run gates, or its primary metrics if it has no gates."""
+    """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = gates_of(runs[-1])
-    # Leave out of each release the cases that were in quarantine when it ran.
+    # From each release, leave out the cases that were in quarantine when the release ran.
     runs = [leave_out_quarantined(run, quarantine_of(run)) for run in runs]
     references = [leave_out_quarantined(run, quarantine_of(runs[-1])) for run in references]
     listed = list(find_subjects(runs[-1], gates, rules))
@@ -91,7 +91,7 @@ def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules
 def _compare_releases(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, ReferenceComparison]]:
-    """Compare releases with a reference, by run and metric; all metrics share the level."""
+    """Compare releases with a reference, by run and metric; the level is divided among `tests`."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, ReferenceComparison]] = {}
@@ -102,8 +102,7 @@ def _compare_releases(
             str(subject): ReferenceComparison(
                 result,
                 level,
-                # The plain verdict tells whether the margin is excluded; a fall within the margin is not
-                # drift.
+                # A loss within the margin is not drift; the verdict `no worse` excludes a loss of the margin.
                 result.deteriorated and result.pvalue <= level and verdict != "no worse",
             )
             for subject, result, verdict in against.found
@@ -136,7 +135,7 @@ def _describe_release(
 
 
 SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
-"""Fingerprints that must be equal for two outcomes to belong to the same question, asked in the same way."""
+"""Fingerprints that must be equal for two outcomes to count as repetitions of the same question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Estimate, Row
 
 MOST_GROUPS = 60
-"""Maximum recomputations of a derived metric for the jackknife; with more clusters, several are left out together."""
+"""Maximum recomputations of a derived metric for the jackknife; more clusters are combined into this many groups."""
 
 
 def add_jackknife_interval(
@@ -30,14 +30,14 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Give a derived metric the jackknife's interval, or that of `stats.interval_of_sameness` if nothing varies.
+    """Give a derived metric the jackknife's interval, or that of `interval_of_sameness` if nothing varies.
 
     Args:
-        bounds: the metric's declared range; None if it has none.
+        bounds: the metric's declared range; None without a declared range.
 
     Returns:
-        The estimate has no interval if the metric is undefined without some of the clusters. If nothing varies, it also
-        has none without a declared range, or if the metric computes its own interval, which is more accurate.
+        The estimate. It has no interval if the metric is undefined without some of the clusters. If nothing varies, it
+        has an interval only if the metric has a declared range and does not compute its own, more accurate interval.
     """
     from evalsuite.stats.clustering import interval_of_replicates, interval_of_sameness
 
@@ -58,10 +58,10 @@ def add_jackknife_interval(
 
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
-"""A metric that every benchmark has: the share of its scored cases whose test passed."""
+"""The metric that every benchmark has: the share of its scored cases whose test passed."""
 
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
-"""The value of each outcome in the pass rate; other outcomes are left out."""
+"""The value of each outcome in the pass rate; cases with other outcomes are left out."""
 
 DERIVED_CONFIDENCE = 0.95  # Confidence of the intervals that benchmarks return with their derived metrics.
 
@@ -73,8 +73,8 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # Why the benchmark's code is missing, and with it metrics that were not stored.
-    # The cases that each derived metric misses, as the run stored them.
+    gone: str = ""  # The reason why the benchmark's code (and metrics that were not stored) are missing.
+    # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
@@ -102,8 +102,8 @@ class Measured:
     def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases, with an interval if possible.
 
-        A derived metric may return its own interval, at 95%. Without one, or for another confidence, the interval is
-        the jackknife's over clusters.
+        A derived metric may return its own 95% interval. If it returns none, or for another confidence, the interval
+        comes from a jackknife over clusters.
         """
         if metric in AMOUNTS:
             return mean_amount(metric, cases, confidence)
@@ -118,7 +118,7 @@ class Measured:
         )
 
     def bounds(self, metric: str, cases: Tally) -> tuple[float, float] | None:
-        """Find the range of a metric; None if none is declared and the metric is not a share of cases."""
+        """Find the range of a metric; None if no range is declared and the metric is not a share of cases."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
             return declared.range
@@ -129,8 +129,8 @@ class Measured:
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
         """Find the cases that a metric should count but cannot, because they have no score for it.
 
-        Resources such as latency are measured for every case. A derived metric misses the errors, and the cases that
-        have none of the scores which it reads.
+        Resources such as latency are measured for every case. For a derived metric, the result contains errors, and
+        cases without any of the scores that the metric reads.
         """
         if metric not in self.derived:
             return tuple(row for row in cases if score_of(row, metric) is None)
@@ -161,12 +161,12 @@ class Measured:
         )
 
     def failure(self, metric: str) -> str:
-        """Explain why the last computation of a derived metric failed; empty if it did not."""
+        """Explain why the last computation of a derived metric failed; empty if it succeeded."""
         return failure_of(self.derived.get(metric))
 
 
 class _ReadScores(dict[str, float]):
-    """The scores of a case, which note the names that a metric reads."""
+    """The scores of a case; each access is recorded, to find the scores that a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:
         super().__init__(scores)
@@ -187,7 +187,7 @@ class _ReadScores(dict[str, float]):
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Compute the share of scored cases that passed; if a sample must pass k of its n epochs, the share of samples."""
+    """Compute the share of scored cases that passed; count samples instead if each must pass k of its n epochs."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
@@ -205,7 +205,7 @@ def _score_samples(cases: Tally) -> Iterator[Row]:
 
 
 def repeated_samples(cases: Tally) -> dict[str, list[Row]]:
-    """Group cases by sample, for samples that must pass in some of their epochs."""
+    """Group cases by sample, for samples that must pass in a minimum number of their epochs."""
     samples: dict[str, list[Row]] = {}
     for row in cases:
         if "at_least" in row.facts:
@@ -214,7 +214,7 @@ def repeated_samples(cases: Tally) -> dict[str, list[Row]]:
 
 
 def sample_holds(rows: Sequence[Row]) -> bool | None:
-    """Tell whether a sample passed in enough of its epochs; None if errors make that uncertain."""
+    """Tell whether a sample passed in enough of its epochs; None if errors make the result uncertain."""
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome == "error" for row in rows)
     least: int = rows[0].facts["at_least"]
@@ -222,7 +222,7 @@ def sample_holds(rows: Sequence[Row]) -> bool | None:
 
 
 def score_of(row: Row, metric: str) -> float | None:
-    """Read a case's score, or whether its test passed; None without a score, as for errors."""
+    """Read a case's value of a metric, a score or the pass rate; None for errors and cases without the score."""
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
@@ -231,7 +231,7 @@ def score_of(row: Row, metric: str) -> float | None:
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
-    """Select the cases with this value of the named tag, or of any tag if none is named; all cases if value is None."""
+    """Select the cases with this value of the tag, or of any tag if `tag` is None; all cases if `value` is None."""
     return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
 
 
@@ -241,5 +241,5 @@ def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
 
 
 def list_tags(tally: Tally) -> set[tuple[str, str]]:
-    """List every tag with every value."""
+    """List all pairs of a tag and its value."""
     return {pair for row in tally for pair in row.tags.items()}

@@ -1,4 +1,4 @@
-"""Plan from an earlier run, before anything is paid, what a suite will cost and which loss it can show."""
+"""Predict from an earlier run what a suite will cost and which loss it can show, before any paid request."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ class Expense:
     asked: PlannedBenchmark
     # The expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
     usage: Usage | None = None
-    # The expected time for waiting and scoring, with the same concurrency as in the earlier run.
+    # The expected wall-clock time in minutes, with the same concurrency as in the earlier run.
     minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DetectableLoss:
-    """The loss of one metric that a planned run can show."""
+    """The smallest loss of one metric that a planned run can show."""
 
     subject: ComparedMetric
-    questions: int  # The number of the suite's questions that the subject covers.
+    questions: int  # The number of the suite's questions that the metric covers.
     before: int  # Epochs per sample in the baseline.
     after: int  # Epochs per sample in the planned run.
     loss: float  # The loss that the run should be able to show, on the metric's own scale.
     variance: DifferenceVariance
-    source: str
-    noise_known: bool  # Whether the earlier run has several epochs, which show how much further epochs would help.
-    # How often the verdict would fail equal models, and models with this loss; None without two runs or epochs.
+    source: str  # A description of the data from which the variance is estimated.
+    noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
+    # How often the verdict would fail equal models, and models with this loss; None if there is one run with one epoch.
     calibration: Calibration | None = None
 
     @property
@@ -77,7 +77,7 @@ class DetectableLoss:
 
     @property
     def needed(self) -> int | None:
-        """Questions needed with the planned number of epochs; None if a billion are not enough."""
+        """Questions needed to show the loss with the planned epochs; None if a billion questions are not enough."""
         try:
             return self.variance.questions(self.loss, self.before, self.after)
         except ValueError:
@@ -85,7 +85,7 @@ class DetectableLoss:
 
     @property
     def needed_epochs(self) -> int | None:
-        """Epochs needed in both runs with the planned questions; None if no number is enough."""
+        """Epochs needed in both runs to show the loss with the planned questions; None if unknown or unattainable."""
         return self.variance.epochs(self.loss, self.questions) if self.noise_known else None
 
     @property
@@ -107,7 +107,7 @@ def expenses(
     """Estimate the cost of each benchmark.
 
     Args:
-        price: returns the US dollars that usage costs with the new model; None keeps the earlier run's cost.
+        price: function that returns the cost in US dollars of a usage of the new model; None keeps the earlier costs.
     """
     return [_estimate_expense(part, baseline, price) for part in asked]
 
@@ -122,14 +122,14 @@ def _estimate_expense(asked: PlannedBenchmark, baseline: Run | None, price: Call
     counts = {name: math.ceil(count * factor) for name, count in asdict(whole).items() if name != "cost"}
     usage = Usage(**counts, cost=whole.cost * factor)
     if price is not None:
-        # The cost of the judge and of simulators stays the same.
+        # Replace only the tested model's cost; the cost of judge and simulators stays the same.
         costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
         usage = replace(usage, cost=factor * math.fsum(costs))
     return Expense(asked, usage, _estimate_minutes(rows, baseline, factor))
 
 
 def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
-    """Estimate a benchmark's part of the earlier run's duration from its cases' seconds, which overlapped."""
+    """Estimate the minutes from the earlier run's duration and the benchmark's share of all cases' seconds."""
     total = math.fsum(row.seconds for row in baseline.all_rows())
     seconds = baseline.info.get("seconds")
     if not seconds or not total:
@@ -140,7 +140,7 @@ def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> floa
 def sights(
     asked: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
 ) -> list[DetectableLoss]:
-    """Compute what a run can show of each gated metric, or of each primary metric if the run has no gates.
+    """Compute the loss that a run can show in each gated metric, or in each primary metric if the run has no gates.
 
     Args:
         detect: the loss that the run should be able to show, as a share of a metric's range.
@@ -174,7 +174,7 @@ def _plan_metric(
 
 
 def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[Pair]:
-    """Pair the questions of two earlier runs; empty if fewer than two questions have both."""
+    """Pair the questions of two earlier runs; empty if the runs share fewer than two scored questions."""
     if earlier is None or subject.benchmark not in earlier.benchmarks:
         return []
     pairs = common_questions(earlier.benchmarks[subject.benchmark].tally, tally).pairs(subject.metric)
@@ -191,7 +191,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
 
 
 def _calibrate(pairs: Sequence[Pair], loss: float, width: float, questions: int) -> Calibration | None:
-    """Draw candidates from pairs of answers to the same questions, as many questions as are planned."""
+    """Simulate candidates with the planned number of questions from pairs of answers to the same questions."""
     from evalsuite.stats import compare_paired
 
     if not pairs or not 0 < loss < width:
@@ -210,7 +210,7 @@ def _calibrate(pairs: Sequence[Pair], loss: float, width: float, questions: int)
 def _plan_derived_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
-    """Compute what can be shown of a metric that is not a mean over cases; None if its range is not declared."""
+    """Compute the loss that can be shown in a metric that is not a mean over cases; None without a declared range."""
     bench = baseline.benchmarks[subject.benchmark]
     limits = find_declaration(baseline, subject.benchmark, subject.metric).range
     tally = select(bench.tally, subject.tag, subject.value)
@@ -224,7 +224,7 @@ def _plan_derived_metric(
 
 
 def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
-    """Estimate how many of the planned questions a subject covers, from its share of the baseline's questions."""
+    """Estimate how many of the planned questions a metric covers, from its share of the baseline's questions."""
     whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
 
@@ -257,7 +257,11 @@ def _estimate_variance(
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate the variance of a difference from two earlier runs, else from epochs, else as the largest possible."""
+    """Estimate the variance of a difference, and describe the source of the estimate.
+
+    The source is two earlier runs if there are two, else the baseline's epochs, else the spread of the baseline's
+    scores, as if the two runs were independent.
+    """
     from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
@@ -272,7 +276,7 @@ def _estimate_variance(
     else:
         between = 2 * _compute_variance_of([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
-    # The variance is at least that of losing the whole value of just enough questions to make up the loss.
+    # The variance is at least that of losing the whole range on just enough questions to reach this loss.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
 
@@ -299,12 +303,12 @@ def _compute_crowding(tally: Tally, metric: str) -> float:
 def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> tuple[DifferenceVariance, str] | None:
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
-    The result is the squared jackknife error of the difference, times the number of questions, because the error of
-    such a metric also shrinks with the square root of that number. The difference is between two earlier runs, or
-    without them between two independent runs like the baseline. The effect of more epochs is not estimated.
+    The variance is the squared jackknife error of the difference times the number of questions, because the error of a
+    derived metric also shrinks with the square root of this number. The difference is between two earlier runs. If only
+    the baseline exists, two independent runs with its variance are assumed. The effect of more epochs is not estimated.
 
     Returns:
-        None if the metric is undefined on these cases or without some of them.
+        None if the metric is undefined on these cases, or without one of the groups of clusters.
     """
     from evalsuite.stats.power import DifferenceVariance
 

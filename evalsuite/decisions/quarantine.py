@@ -2,11 +2,11 @@
 
     [[case]]
     benchmark = "capitals"
-    sample = "fr"                # `*` stands for anything
+    sample = "fr"                # `*` matches any text
     reason = "the map service is being moved: issue 123"
     until = 2026-12-31           # the last day
 
-These cases run and are recorded like any other, but gates, comparisons and early stops leave them out.
+Cases in quarantine run and are recorded like all others, but gates, comparisons and early stops ignore them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Quarantined:
     """One entry of a quarantine file."""
 
     benchmark: str
-    sample: str  # The sample's id, in which `*` matches anything.
+    sample: str  # The sample's id, in which `*` matches any text.
     reason: str
     until: str  # The last day in quarantine, in ISO 8601.
 
@@ -47,7 +47,7 @@ class Quarantined:
         return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
 
     def __str__(self) -> str:
-        """Describe the entry, as remarks quote it."""
+        """Describe the entry for remarks."""
         return f"{self.benchmark} {self.sample}"
 
 
@@ -56,7 +56,7 @@ class Quarantine:
     """The entries of a quarantine file."""
 
     entries: Sequence[Quarantined] = ()
-    today: str = ""  # The day that decides which entries have ended, in ISO 8601.
+    today: str = ""  # The current day, in ISO 8601; entries with an earlier last day have ended.
 
     @property
     def ended(self) -> list[Quarantined]:
@@ -128,7 +128,7 @@ def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
 
 
 def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
-    """Report for the verdict which cases were left out, and which entries have no effect."""
+    """Yield remarks for the verdict: the cases that were left out, and the entries that have no effect."""
     if not quarantine.entries:
         return
     named: set[Quarantined] = set()
@@ -147,7 +147,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 
 def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
-    """Yield the entries that match no case; those for benchmarks that the run covers only in part are skipped."""
+    """Report entries that match no case; skip entries whose cases a partial run may not include."""
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:

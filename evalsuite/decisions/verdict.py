@@ -42,7 +42,7 @@ class Status(IntEnum):
     GATE_MISSED = 10
     REGRESSION = 11
     INCOMPLETE = 12
-    DETACHED = 13  # a batch is not finished; a verdict itself never has this status
+    DETACHED = 13  # A batch is unfinished; only sessions have this status, never a verdict.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +54,25 @@ class Verdict:
     reasons: tuple[str, ...]  # The reasons for the status, most important first.
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    # One line for each cause of errors that cannot be excused because the run itself failed; repeated first in
-    # `reasons`.
+    # One line for each cause of errors that cannot be excused, because the run itself failed. `reasons` begins with the
+    # same lines.
     faults: tuple[str, ...] = ()
     against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
-    shortened: str = ""  # Why some cases were left out intentionally; empty if they were not.
+    shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
-    # 16 hexadecimal digits, equal if two verdicts say the same about the same cases. The exit status, comment, summary,
-    # page and step summary all show it, so that none of them is mistaken for another verdict's.
+    # 16 hexadecimal digits, which are equal if two verdicts have the same content about the same cases. The comment,
+    # summary, page and step summary show the id, so that none of them is mistaken for that of another verdict.
     id: str = ""
 
     @property
     def reasons_beyond_gates(self) -> list[str]:
-        """Reasons that the decisions on the gates do not state already."""
+        """The reasons that are not about a decision on a gate."""
         stated = tuple(f"gate {decision.gate.text}" for decision in self.decisions)
         return [reason for reason in self.reasons if not reason.startswith(stated)]
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks that readers need but that do not affect the status."""
+        """Remarks for readers that do not affect the status."""
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
@@ -82,7 +82,7 @@ PAYERS: Mapping[str, tuple[str, ...]] = {
     "simulator_cost": ("user_model", "judge_model"),
     "total_cost": ("model", "judge_model", "user_model"),
 }
-"""The options that name the models whose calls each metric of costs counts."""
+"""For each metric of costs, the options that name the models whose calls it counts."""
 
 UNDECIDED = "undecided against the baseline, with enough cases to decide"
 NOT_DECIDED = "not decided: "
@@ -97,13 +97,13 @@ class _Findings:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
-    # Benchmarks of which the command line selected some cases, with the words for it.
+    # For each benchmark of which the command line selected only some cases, the number of selected cases as text.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
 def _incomplete(findings: _Findings) -> Iterator[str]:
     stopped = interruption(findings.run.info)
-    # A fault of the run itself is already the verdict's first line.
+    # A fault of the run itself is already stated in the verdict's first line.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
     settings = findings.run.info.get("settings", {})
@@ -121,7 +121,7 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
 
 
 def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[str]]]:
-    """Yield each status with its headline and the reasons for it, the most serious first."""
+    """Yield each status with its headline and its reasons, the most serious status first."""
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
     yield Status.INCOMPLETE, "incomplete: no decision", [*_incomplete(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
@@ -145,11 +145,11 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
 
 
 def judge_run(run: Run, *baselines: Run) -> Verdict:
-    """Decide a run from its records and settings, and from its baselines' records."""
+    """Decide on a run by its records and settings, and by its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named, earlier = gates_of(run), [leave_out_quarantined(baseline, quarantine) for baseline in baselines]
     findings = _collect_findings(leave_out_quarantined(run, quarantine), earlier, named)
-    # With --partial the cases alone decide; comparisons are shown beside them.
+    # With --partial, only the cases determine the status; comparisons are shown but do not affect it.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
     faults = list_faults(run)
     if faults:
@@ -179,7 +179,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
 
 
 def _qualify(findings: _Findings) -> Iterator[str]:
-    """Yield what the first line adds to a verdict that is not red: too few cases, or nothing that decides."""
+    """Yield additions to the headline of a good or incomplete run: no gate was applied, or cases are too few."""
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
     elif shortage := next(filter(None, (each.describe_shortage() for each in findings.against)), ""):
@@ -210,7 +210,7 @@ def _identify(verdict: Verdict, run: Run) -> str:
 
 
 def list_faults(run: Run) -> tuple[str, ...]:
-    """List errors of the run itself, one line each; no error share, quarantine or shard excuses them."""
+    """List errors of the run itself, one line per cause; no error share, quarantine or shard excuses them."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
     cases: dict[str, list[str]] = {}
@@ -231,7 +231,7 @@ def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate])
         gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
     ]
     if settings.get("shard"):
-        # A shard decides nothing; its gates are decided after all shards have been merged.
+        # The gates of a shard are decided after all shards have been merged.
         return _Findings(run, gates, (), ())
     against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
     if early:
@@ -243,7 +243,7 @@ def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate])
 
 
 def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[GateDecision]:
-    """Decide a gate against its baseline; `baseline` stands for every baseline that the command names."""
+    """Decide a gate against its baseline; the name `baseline` means every baseline of the run."""
     if reason := explain_bare(gate, run.benchmarks):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     named = zip(run.baselines, against, strict=False)
@@ -255,10 +255,10 @@ def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[Ga
 
 
 def _find_narrowed(run: Run) -> dict[str, str]:
-    """Say for each benchmark of which the command line selected some cases how many of them there are."""
+    """State the number of selected cases for each benchmark that the command line selects only in part."""
     found = {}
     for name, entry in run.info.get("collected", {}).items():
-        # A resumed run also has the cases of its earlier sessions.
+        # A resumed run also contains the cases of its earlier sessions.
         there = len(run.benchmarks[name].tally) if name in run.benchmarks else 0
         selected = max(entry["selected"], there)
         if selected < entry["cases"]:
@@ -267,7 +267,7 @@ def _find_narrowed(run: Run) -> dict[str, str]:
 
 
 def _join_undecided(findings: _Findings) -> str:
-    """Say first that gates were not decided on selected cases; empty if all cases were selected."""
+    """Make a headline if gates were not decided because only some cases were selected; otherwise return nothing."""
     reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
     return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
 
@@ -277,9 +277,9 @@ def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> st
 
 
 def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Say on which of its benchmark's samples a gate stands; on selected cases it is not decided."""
+    """Add to a decision on which samples it is based; withdraw it if cases were selected or a price is unknown."""
     gate = decision.gate
-    # A gate on all benchmarks or on the judge is about all cases.
+    # A gate on the judge is about the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
     if selected := _join_narrowed(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
@@ -292,13 +292,13 @@ def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str
 
 
 def _find_unpriced(run: Run, metric: str) -> str:
-    """Find a model whose unknown price makes a metric of costs meaningless; empty if there is none."""
+    """Find a model whose unknown price makes a metric of costs meaningless; empty if all prices are known."""
     unpriced = run.info.get("unpriced", {})
     return next((unpriced[role] for role in PAYERS.get(metric, ()) if role in unpriced), "")
 
 
 def _describe_draw(run: Run, benchmark: str) -> str:
-    """Say how many of a benchmark's samples `--limit` drew; empty if it drew all."""
+    """Say how many of a benchmark's samples `--limit` drew; empty if all samples were drawn."""
     entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
         return ""
@@ -306,13 +306,13 @@ def _describe_draw(run: Run, benchmark: str) -> str:
 
 
 def _describe_quarantine(run: Run, benchmark: str) -> str:
-    """Say how many of a benchmark's cases the quarantine leaves out; empty if it leaves out none."""
+    """Say how many of a benchmark's cases are in quarantine; empty if none are."""
     held = run.info.get("quarantined", {}).get(benchmark, 0)
     return f"{number_of(held, 'case')} in quarantine" if held else ""
 
 
 def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
-    """Find the most serious status with reasons; the reasons of all statuses are listed."""
+    """Find the most serious status that has reasons; return its headline and the reasons of all statuses."""
     found = [(status, headline, lines) for status, headline, lines in _find_reasons(findings) if lines]
     if not found:
         return Status.GOOD, "passed", ()
@@ -321,7 +321,7 @@ def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
 
 
 def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
-    """Read from a run's settings how to compare it with its baselines."""
+    """Read the rules for comparing a run with its baselines from the run's settings."""
     losses = {
         gate.metric if gate.benchmark == "*" else f"{gate.benchmark}.{gate.metric}": gate.threshold
         for gate in parse_gates(settings.get("gate"))
@@ -341,7 +341,7 @@ def _may_end_early(settings: Mapping[str, Any]) -> bool:
 
 
 def _name_metric(decision: GateDecision) -> str:
-    """Name the metric that failed the gate, if the gate covers several."""
+    """Name the metric that missed the gate, if the gate covers several metrics."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
 
@@ -349,7 +349,7 @@ def _name_metric(decision: GateDecision) -> str:
 def _is_left_out(gate: Gate, run: Run) -> bool:
     """Tell whether a gate without cases belongs to a part of the project that this session did not collect.
 
-    If a benchmark is not declared anywhere, it was renamed or misspelt, and its gate has no data.
+    A gate on a benchmark that is declared nowhere is not left out, because the name may be misspelt or outdated.
     """
     elsewhere = run.info.get("elsewhere")
     if gate.benchmark in (elsewhere or ()):
@@ -359,7 +359,7 @@ def _is_left_out(gate: Gate, run: Run) -> bool:
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:
-    """Tell whether any case falls under a gate; in a run of selected cases, a gate without cases does not apply."""
+    """Tell whether a gate covers any case of the run."""
     return any(
         gate.covers(name) and len(select(bench.tally, gate.tag, gate.value)) for name, bench in run.benchmarks.items()
     )
@@ -372,7 +372,7 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
-            # In a run that could have been decided early, the final check has a confidence of its own.
+            # If the run could have been decided early, the final check has a higher confidence.
             last = replace(gate, confidence=at_the_end(gate.confidence))
         decided = decide([last], {**_find_judges(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
@@ -380,7 +380,7 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
 
 
 def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
-    """Find the labelled cases for a gate on the run's judges; a benchmark named `judge` takes precedence."""
+    """Find the labelled cases for a gate on the run's judges, which a benchmark named `judge` would override."""
     if gate.benchmark != JUDGE:
         return {}
     rows = Tally.of(row for row in run.all_rows() if labelled_scores(Tally((row,))))
@@ -426,5 +426,5 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 
 def list_short_samples(tally: Tally) -> list[str]:
-    """List the samples that pass in fewer epochs than `at_least` requires, even if all errors had passed."""
+    """List the samples that would pass in fewer epochs than `at_least` requires even if all errors had passed."""
     return sorted(sample for sample, rows in repeated_samples(tally).items() if sample_holds(rows) is False)
