@@ -1,8 +1,8 @@
 """BFCL: does a model call the right functions with the right arguments, in one turn?
 
-Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. Its published files are read from `--data`: the
-categories with Python functions; none is shipped. Calls of one turn are scored by the rules of the leaderboard's AST
-evaluation, those of several turns by the states and results that they lead to (`bfcl_multi_turn`).
+Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. The published files of the categories with Python
+functions are read from `--data`; no file is shipped. Single-turn calls are scored by the rules of the leaderboard's AST
+evaluation. Multi-turn calls are scored by the resulting states and results (`bfcl_multi_turn`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CATEGORIES = (
     "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple", "live_irrelevance",
     "live_relevance",
 )  # fmt: skip
-"""Single-turn categories; version 3 calls the first one `simple`."""
+"""Single-turn categories; version 3 of BFCL names the first category `simple`."""
 SEVERAL_TURNS = tuple(f"multi_turn_{kind}" for kind in ("base", "miss_func", "miss_param", "long_context"))
-NO_CALL = ("irrelevance", "live_irrelevance")  # Categories in which no function applies, so none should be called.
-ANY_CALL = "live_relevance"  # The category in which any call is right.
+NO_CALL = ("irrelevance", "live_irrelevance")  # Categories in which no function applies, so making no call is correct.
+ANY_CALL = "live_relevance"  # The category in which any call is correct.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 
 
@@ -46,8 +46,8 @@ _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 class BfclOptions:
     """The arguments of `@benchmark("bfcl", ...)`."""
 
-    categories: Sequence[str] | None = None  # The categories to ask; None for all that the folder has.
-    # The importable package with the classes of the multi-turn categories, which are left out without it.
+    categories: Sequence[str] | None = None  # The categories to run; None runs all categories in the folder.
+    # The importable package with the classes of the multi-turn categories; None leaves out these categories.
     classes: str | None = None
     max_tokens: int = 1024
 
@@ -57,7 +57,7 @@ class BfclOptions:
 
     @property
     def available(self) -> tuple[str, ...]:
-        """The categories that can be asked."""
+        """The categories that can run with these options."""
         return (*CATEGORIES, *SEVERAL_TURNS) if self.classes else CATEGORIES
 
 
@@ -119,7 +119,7 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
 
 
 def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sample]:
-    """Read the samples of several turns."""
+    """Read the samples of a multi-turn category."""
     truth = {
         take(record, "id", str, path, place): take(record, "ground_truth", list, path, place)
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
@@ -170,7 +170,7 @@ def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[M
 
 
 def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Read the right calls of each question, as data for `trajectories.read_call`."""
+    """Map each question's id to the right calls, as data for `trajectories.read_call`."""
     answers = {}
     for place, record in read_json_lines(path):
         calls = take(record, "ground_truth", list, path, place)
@@ -216,7 +216,7 @@ def _convert_schema(written: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class OneTurn:
-    """Asks once at temperature 0; calls are recorded and never run."""
+    """Sends one request at temperature 0; calls are recorded but never executed."""
 
     max_tokens: int
 
@@ -231,7 +231,7 @@ class OneTurn:
 
 @dataclass(frozen=True, slots=True)
 class OneOrSeveralTurns:
-    """Chooses the solver by the sample's category."""
+    """Selects the single-turn or the multi-turn solver by the sample's category."""
 
     one: OneTurn
     several: MultiTurn | None
@@ -241,7 +241,7 @@ class OneOrSeveralTurns:
 
 
 def make_event(call: ToolCall) -> dict[str, Any]:
-    """Make the event of a call that is recorded and not run."""
+    """Make the event of a call that is recorded but not executed."""
     try:
         arguments, after = parse_arguments(call.arguments or "{}")
         faults = ["unparseable"] if after else []
@@ -255,7 +255,7 @@ _IGNORED = re.compile(r"[ ,./\-_*^]")
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """Scores `correct`: 1 if the calls are those expected, in any order and no others; else 0."""
+    """Scores `correct`: 1 if exactly the expected calls were made, in any order; else 0."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Score the calls of one turn; if no function applies, making no call is correct."""
@@ -268,7 +268,7 @@ class Correct:
             for name, accepted in call.items()
         ]
         if any("unparseable" in event["faults"] for event in transcript.events):
-            # The leaderboard counts an answer that it cannot decode as one without calls.
+            # The leaderboard counts an undecodable answer as an answer without calls.
             is_right = not expected and not sample.metadata["any_call"]
             return {"correct": Score(float(is_right), "the arguments of a call cannot be read")}
         if sample.metadata["any_call"]:
@@ -283,7 +283,7 @@ def _find_schema(sample: Sample, name: str) -> Mapping[str, Any]:
 
 
 def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a call has all required parameters, documented ones only, and accepted values."""
+    """Tell whether a call has all required parameters, no undocumented parameters, and only accepted values."""
     documented = schema.get("properties")
     return (
         set(schema.get("required", ())) <= arguments.keys()
@@ -315,11 +315,11 @@ def accepts(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within
 
 
 def same(value: Any, accepted: Any, *, within: bool = False) -> bool:
-    """Compare a value with an accepted one.
+    """Tell whether a value equals an accepted value.
 
-    Texts are equal up to case, spaces and the signs , . / - _ * ^. An int is accepted for a float, but a float is
-    accepted for an int only within an object, because the leaderboard checks no types there. In an object, each field
-    has its own accepted values.
+    Texts are compared without case, spaces and the signs , . / - _ * ^. An int is accepted for a float. A float is
+    accepted for an int only within an object, because the leaderboard does not check types within objects. In an
+    object, each field has its own accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
         return _normalise(value) == _normalise(accepted)

@@ -1,7 +1,7 @@
-"""BFCL's multi-turn categories: several requests in a row to an agent with stateful functions.
+"""Run BFCL's multi-turn categories: successive requests to an agent with stateful functions.
 
-The functions are methods of the authors' Python classes. They are imported from the package that the user names, such
-as that of `pip install --no-deps bfcl-eval`; nothing of them is shipped.
+The functions are methods of the authors' Python classes, which are not shipped. The user names the package to import,
+for example the one that `pip install --no-deps bfcl-eval` installs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.tools.execution import CallFault
 
-MOST_STEPS = 21  # Messages of the model for one request; the leaderboard stops after the 21st that calls a function.
+MOST_STEPS = 21  # Maximum model messages per request; the leaderboard stops after the 21st message with a call.
 MORE_FUNCTIONS = "You have more functions now. Please try again with them."
 
 
@@ -59,14 +59,14 @@ def find_modules(package: str) -> Mapping[str, str]:
 
 
 class FunctionWorld:
-    """The objects of one sample by their classes; a subclass has a tool per documented function."""
+    """The objects of one sample, by class name; a subclass has a tool per documented function."""
 
     def __init__(self, instances: Mapping[str, Any]) -> None:
         self.instances = instances
 
 
 def make_world(package: str, sample: Sample) -> FunctionWorld:
-    """Make the objects of a sample in their initial state."""
+    """Make a sample's objects in their initial state."""
     modules, about = find_modules(package), sample.metadata
     instances = {}
     for name in about["classes"]:
@@ -109,7 +109,7 @@ def run_call(instances: Mapping[str, Any], name: str, values: Sequence[Any], nam
 
 
 def run_text(instances: Mapping[str, Any], text: str) -> str:
-    """Run a call of the right answer, such as `mv(source='a', destination='b')`, whose arguments are literals."""
+    """Run a call of the right answer, such as `mv(source='a', destination='b')`; the arguments must be literals."""
     try:
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call):
@@ -122,7 +122,7 @@ def run_text(instances: Mapping[str, Any], text: str) -> str:
 
 
 class _AnyArguments(Registry):
-    """Passes the arguments of known functions on as they are, because the authors' classes check them."""
+    """Passes the arguments of known functions unchanged, because the authors' classes check the arguments."""
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
         return (dict(arguments), ()) if name in self else super().check(name, arguments)
@@ -130,7 +130,7 @@ class _AnyArguments(Registry):
 
 @dataclass(frozen=True, slots=True)
 class MultiTurn:
-    """Sends the requests one after another; for each the model calls functions until it answers in text."""
+    """Sends the requests one after another; after each request, the model calls functions until it answers in text."""
 
     package: str
     max_tokens: int
@@ -162,22 +162,22 @@ class MultiTurn:
 
 @dataclass(frozen=True, slots=True)
 class CorrectTurns:
-    """Scores `correct` for a sample of several turns, by the state of the objects and the results of the calls."""
+    """Scores `correct` for a multi-turn sample by the state of the objects and by the results of the calls."""
 
     package: str
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, Score]:
-        """Repeat the calls of each turn beside the right calls; empty for a sample of one turn."""
+        """Repeat the calls, and compare their effects with those of the right calls; empty for a single-turn sample."""
         if "turns" not in sample.metadata:
             return {}
         fault = await in_thread(self.find_fault, sample, split_turns(transcript))
         return {"correct": Score(float(not fault), fault)}
 
     def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
-        """Return what is wrong with the calls; empty if nothing is.
+        """Describe the first fault of the calls; empty if all turns are correct.
 
-        After each turn, all public attributes must equal those after the right calls, and every result of the turn's
-        right calls must be among the results so far. A turn without right calls is not compared.
+        After each turn, the objects must have the same public attributes as after the right calls. Every result of the
+        turn's right calls must be among the results so far. A turn without right calls is not compared.
         """
         right_turns = sample.metadata["calls"]
         if len(turns) != len(right_turns):
@@ -199,7 +199,7 @@ class CorrectTurns:
 
 
 def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any]]]]:
-    """List the calls of each turn; a call whose arguments cannot be read was not made."""
+    """List the calls of each turn, without calls whose arguments cannot be read, because these were not executed."""
     turns: list[list[tuple[str, Mapping[str, Any]]]] = []
     for event in transcript.events:
         if event["kind"] == "user":

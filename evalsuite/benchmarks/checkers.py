@@ -1,6 +1,6 @@
-"""Verdicts of benchmarks' own checkers, read from the files that these checkers write; their code is never run.
+"""Read the verdicts of benchmarks' own checkers from the checkers' files, without running the checkers.
 
-`evalsuite score benchmark` scores the same outputs with the benchmark's scorers here, and counts equal verdicts.
+`evalsuite score benchmark` scores the same outputs with evalsuite's scorers, and counts equal verdicts.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Sample
 
-TOLERANCE = 1e-6  # Largest difference of two equal scores; checkers write rounded numbers.
+TOLERANCE = 1e-6  # Maximum difference of equal scores, because checkers write rounded numbers.
 
 
 @dataclass(frozen=True, slots=True)
 class CheckerVerdict:
-    """One output of a model and the scores that the benchmark's own checker gave it."""
+    """One output of a model, and the scores of this output by the benchmark's own checker."""
 
     sample: str  # The sample's id.
-    transcript: Transcript  # The output, as a solver would have returned it.
-    scores: Mapping[str, float]  # The checker's scores under the names of the scores here.
+    transcript: Transcript  # The output in the form that a solver returns.
+    scores: Mapping[str, float]  # The checker's scores, under evalsuite's names.
     place: str  # The file and the line.
 
 
 def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
-    """Read BFCL's folders `result` and `score`; a score file lists the wrong answers only."""
+    """Read BFCL's folders `result` and `score`; a score file lists only the wrong answers."""
     for results in sorted((folder / "result").rglob("BFCL_v*_result.json")):
         name = results.name.replace("_result.json", "_score.json")
         model = results.relative_to(folder / "result").parts[0]
@@ -59,7 +59,7 @@ def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
 
 
 def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
-    """List the events of an output of several turns: for each a list of steps."""
+    """List the events of a multi-turn output; the output has a list of steps per turn."""
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
         for step in steps:
@@ -67,7 +67,7 @@ def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_bfcl_calls(result: Any) -> list[ToolCall]:
-    """Read the calls of an output: a list of functions with their arguments, or a text in Python's syntax."""
+    """Read the calls of an output, which is a list of functions with arguments, or a text in Python syntax."""
     if isinstance(result, list):
         pairs = [pair for entry in result if isinstance(entry, dict) for pair in entry.items()]
         return [
@@ -103,8 +103,7 @@ def _read_literal(value: ast.expr) -> Any:
 def read_tool_eyes(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
     """Read `tmp/MODEL_res.jsonl` and `jsonl/MODEL_structured_data.jsonl` of the authors' evaluation.
 
-    The evaluator leaves its field `tool_reality` at 0, so reality is its score of tool selection divided by that of
-    match.
+    Reality is computed as tool selection divided by match, because the evaluator leaves the field `tool_reality` at 0.
     """
     from evalsuite.benchmarks.tool_eyes.released import read_conversation
 
@@ -139,11 +138,11 @@ TREB_SCORES = {
     "EM": ("exact_match_released", 1),
     "follow_score": ("instruction_following", 100),
 }
-"""Our names of the scores in TReB's files, and their largest values there."""
+"""For each score in TReB's files: evalsuite's name, and the score's maximum in the files."""
 
 
 def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
-    """Read the files `MODE--SUBTASK--round1--judge.jsonl` that the step `judge` of TReB's code writes."""
+    """Read `MODE--SUBTASK--round1--judge.jsonl`, the files that the step `judge` of TReB's code writes."""
     for path in sorted(folder.rglob("*--judge.jsonl")):
         written = path.name.partition("--")[0]
         for place, line in read_json_lines(path):
@@ -155,7 +154,7 @@ def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
 
 
 def read_wiki(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
-    """Read predictions `NAME.tsv` (an id and its values) and the output of `evaluator.py` for them, `NAME.txt`."""
+    """Read predictions from `NAME.tsv` (id and values) and verdicts from `NAME.txt`, the output of `evaluator.py`."""
     for path in sorted(folder.glob("*.tsv")):
         lines = [line.split("\t") for line in read_text(path.with_suffix(".txt")).splitlines()]
         verdicts = {line[0]: line[1] for line in lines if len(line) > 1 and line[1] in {"True", "False"}}
@@ -166,7 +165,7 @@ def read_wiki(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
 
 
 def read_plain(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
-    """Read JSON lines `{id, answer, scores: {name: value}}`, which a script of the user's may write."""
+    """Read JSON lines `{id, answer, scores: {name: value}}`, which users may write for any checker."""
     for path in sorted(folder.glob("*.jsonl")):
         for place, line in read_json_lines(path):
             scores = take(line, "scores", dict, path, place)
@@ -186,12 +185,12 @@ READERS: Mapping[str, Callable[[Path, Mapping[str, Sample]], Iterator[CheckerVer
     "wikitablequestions": read_wiki,
 }
 MODES = {"tool_eyes": ["released"], "treb": ["auto", "published"]}
-"""Modes in which a benchmark has the scores of its own checker."""
+"""The modes in which a benchmark has the same scores as its own checker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many verdicts of a checker the scorers here repeat."""
+    """Agreement of evalsuite's scorers with a benchmark's own checker."""
 
     scorers: str  # Fingerprint of the scorers.
     verdicts: int
@@ -206,9 +205,9 @@ class Agreement:
         return cls(take(plain, "scorers", str, path, "the file"), verdicts, agree)
 
     def write(self, folder: Path) -> None:
-        """Keep the figure beside the benchmark's data."""
+        """Write the agreement to a file beside the benchmark's data."""
         (folder / AGREEMENT).write_text(f"{json.dumps(asdict(self))}\n", "utf-8")
 
     def describe(self) -> str:
-        """Write the figure for a report."""
+        """Describe the agreement for a report."""
         return f"agrees in {self.agree:,} of {number_of(self.verdicts, 'verdict')} of the benchmark's own checker"

@@ -1,4 +1,4 @@
-"""Readers of published files whose errors name the file, the place, the value found and the value expected."""
+"""Readers of published files; errors state the file, the location, the value found and the value expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AGREEMENT = "agreement.json"
-"""The file in a benchmark's data folder that keeps how many verdicts of its own checker the scorers here repeat."""
+"""The file in a benchmark's data folder with the agreement between evalsuite's scorers and the benchmark's checker."""
 NAMES = {
     dict: "an object",
     list: "a list",
@@ -39,11 +39,11 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str, path: Path, where: str = "") -> Any:
-    """Parse JSON; `where` names the place of `text` within the file."""
+    """Parse JSON; `where` is the location of `text` within the file, for errors."""
     try:
         value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
-            # Such an escape may be half of a surrogate pair, which cannot be written as UTF-8.
+            # Raise an error if an escape is a lone surrogate, because it cannot be written as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
@@ -61,12 +61,12 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read a JSON file whose top is of this kind."""
+    """Read a JSON file whose top-level value must be of this kind."""
     return expect(parse_json(read_text(path), path), kind, path, "the top of the file")
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON-lines file, each with its place (`line 3`); skip blank lines."""
+    """Yield the location (`line 3`) and the object for each line of a JSON-lines file; skip blank lines."""
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             place = f"line {number}"
@@ -74,7 +74,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
-    """Return the value if it is of this kind; an int counts as a float, a bool does not count as a number."""
+    """Return the value, or raise DatasetError if it has another type. An int passes as a float, but a bool does not."""
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise DatasetError(path, where, _shown(value), NAMES.get(kind, kind.__name__))

@@ -2,8 +2,8 @@
 
 WikiTableQuestions (Pasupat and Liang, ACL 2015), TabFact (Chen et al., arXiv 1909.02164), TableBench (Wu et al., arXiv
 2408.09174), DataBench (Osés Grijalba et al., LREC-COLING 2024), Spider (Yu et al., arXiv 1809.08887) and BIRD (Li et
-al., arXiv 2305.03111). None is shipped; each is described by its files, the fields of its items, and where its tables
-are. The model writes a program as in TReB's PoT mode, and `denotation` compares what the program prints.
+al., arXiv 2305.03111). No data set is shipped. A data set is described by its files, item fields and table locations.
+The model writes a program as in TReB's PoT mode, and `denotation` compares the program's output with the answer.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ Question: {question}
 
 Give the query in one block that starts with ```sql and ends with ```."""
 MOST_ROWS, MOST_BYTES, QUERY_SECONDS = 200, 64 << 20, 30.0
-"""Most rows that a program has to print, most bytes of its database, and seconds for the query that gives the rows."""
+"""Maximum rows that a program must print, maximum bytes of its database, and time limit of the reference query."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """The arguments of `@benchmark("tabfact", ...)` and the other sets."""
 
-    file: str | None = None  # The file of questions below the set's folder, or a pattern; None for the test set.
+    file: str | None = None  # File of questions in the set's folder, or a glob pattern; None selects the test set.
     max_tokens: int = 1024
     temperature: float | None = 0.0
     timeout: float = 30.0  # Seconds for one program or query.
@@ -78,8 +78,8 @@ class TableSet:
     title: str
     source: PublishedSet
     read: TableReader
-    distinct: bool = False  # Whether repeated values of an answer count once.
-    match: Match | None = None  # The rule by which SQL queries are compared; None if the set has no queries.
+    distinct: bool = False  # Whether repeated values in an answer count once.
+    match: Match | None = None  # The rule that compares results of SQL queries; None if the set has no queries.
 
     @property
     def modes(self) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _check_table(sample: Sample, folder: Path) -> Sample:
 
 
 def _in_mode(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:
-    """Put a sample into a mode; None if its database or its answer is too large for a program."""
+    """Return the sample in a mode; None if the database or the answer is too large for a program."""
     name = f"{sample.id}-{mode}" if len(setup.modes) > 1 else sample.id
     sample = replace(sample, id=name, tags={**sample.tags, "mode": mode, "cluster": sample.id})
     if mode == "sql" or "database" not in sample.metadata:
@@ -135,7 +135,7 @@ def _in_mode(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | 
 
 @dataclass(frozen=True, slots=True)
 class TableSolver:
-    """Asks for a program or a query, by the sample's mode."""
+    """Requests a program or an SQL query, depending on the sample's mode."""
 
     program: ProgramOfThought
     query: Generate
@@ -202,7 +202,7 @@ def make_scorers(name: str, setup: Setup) -> Sequence[Any]:
 
 
 def write_table(rows: Iterable[Sequence[Any]]) -> TableFile:
-    """Write rows, the first of which names the columns, as CSV; None is an empty cell."""
+    """Write rows as CSV; the first row has the column names, and None is an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return TableFile(text.getvalue().encode("utf-8", "replace"))
@@ -218,7 +218,7 @@ def _read_any(path: Path) -> Mapping[str, TableFile]:
 
 
 def _read_database(path: Path) -> Mapping[str, TableFile]:
-    """Read each table under its name, changed to one that a variable may have."""
+    """Read each table of a database; the keys are table names, changed to valid variable names."""
     tables: dict[str, TableFile] = {}
     with open_database(path) as database:
         for name in list_tables(database):
@@ -245,7 +245,7 @@ def _unescape(text: str) -> str:
 
 
 def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
-    """Read the tab-separated questions of WikiTableQuestions, in which quotes have no meaning."""
+    """Read the tab-separated questions of WikiTableQuestions; quotes are literal."""
     names, *lines = (line.split("\t") for line in read_text(path).split("\n"))
     for number, values in enumerate(lines, 2):
         if values != [""]:
@@ -255,7 +255,7 @@ def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
 
 
 def _read_facts(path: Path) -> Iterator[SourceItem]:
-    """Read TabFact's statements: for each table a list of them, a list of labels, and the table's caption."""
+    """Read TabFact's statements; each table has a list of statements, a list of labels, and a caption."""
     for table, found in read_json(path, dict).items():
         try:
             statements, labels, *_, caption = found
@@ -269,7 +269,7 @@ def _read_facts(path: Path) -> Iterator[SourceItem]:
 
 
 def _read_bench(path: Path) -> Iterator[SourceItem]:
-    """Read TableBench's questions except those that ask for a chart, whose answer is code."""
+    """Read TableBench's questions except chart questions, because their answers are code."""
     for place, item in READERS[path.suffix.lower()](path):
         if item.get("qtype") != "Visualization":
             table = item.get("table")
@@ -280,7 +280,7 @@ def _read_bench(path: Path) -> Iterator[SourceItem]:
 
 
 def _list_answers(item: Item) -> str | list[str]:
-    """Read DataBench's answer; a list is written as in Python, with or without quotes."""
+    """Read DataBench's answer; lists have Python's syntax, with or without quotes around items."""
     answer = str(item["answer"]).strip()
     if not read_text_field(item, "type").startswith("list"):
         return answer
@@ -290,7 +290,7 @@ def _list_answers(item: Item) -> str | list[str]:
 
 
 def _find_table(item: Item) -> str:
-    """Return DataBench's table: beside its questions, else the one of the data set that a question names."""
+    """Return the path of DataBench's table: beside the questions file, else in the data set that the question names."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
     return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named
@@ -309,7 +309,7 @@ def _questions(
 
 
 def _queries(files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str) -> PublishedSet:
-    """Describe a set of questions with SQL queries, whose databases are in a folder."""
+    """Describe a set of questions with SQL queries; the databases are in `folder`."""
 
     def find_database(item: Item) -> str:
         name = read_text_field(item, "db_id")

@@ -1,12 +1,12 @@
-"""tau2-bench's tasks: an agent with tools serves a simulated customer by a policy.
+"""tau2-bench: an agent with tools serves a simulated customer under a policy.
 
 Barres et al., "tau2-bench", arXiv 2506.07982. A domain's published files (`tasks.json`, `policy.md`) are read from
-`--data`. Its tools are Python code, which is not published as data. Pass them as a world, a class with `@tool`
-methods and a `state()`:
+`--data`. A domain's tools are Python code, which these files lack. Pass the tools as a world: a class with `@tool`
+methods and a method `state()`.
 
     @benchmark("tau2", world=Airline)
 
-In some domains the customer has tools, too. The world has all of them, and `user_tools` names those of the customer.
+In some domains, the customer also has tools. The world has all tools, and `user_tools` names the customer's tools.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ TASKS, POLICY = "tasks.json", "policy.md"
 class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
-    world: Any = None  # A class with the domain's tools, or a function that makes such an object from the sample.
-    user_tools: Sequence[str] = ()  # Names of the world's tools that only the customer has.
+    world: Any = None  # A class with the domain's tools, or a function from a sample to such an object.
+    user_tools: Sequence[str] = ()  # Names of the tools that only the customer may call.
     domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
 
@@ -66,14 +66,14 @@ class Tau2Options:
 
     @property
     def own_world(self) -> World:
-        """Return the world in a task's initial state; a plain class is taken to keep all state in memory."""
+        """Return the world, which makes a task's initial calls; a plain class must have all state in memory."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
         world.prepare = make_initial_calls
         return world
 
 
 async def make_initial_calls(world: Any, sample: Sample) -> None:
-    """Call the methods with which a task begins: those of its initial actions, and the tools of its history."""
+    """Make the calls that establish a task's initial state: its initial actions, and the tool calls of its history."""
     for name, arguments, is_tool in sample.metadata["initial_calls"]:
         method = _find_method(world, name)
         if method is None:
@@ -82,7 +82,7 @@ async def make_initial_calls(world: Any, sample: Sample) -> None:
             result = method(**arguments)
             await result if inspect.isawaitable(result) else None
         except Exception:
-            # A call of the history may have failed in the published conversation, too.
+            # Ignore failing tool calls, because they may also have failed in the published conversation.
             if not is_tool:
                 raise
 
@@ -93,7 +93,7 @@ def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
 
 
 def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], bool]]:
-    """List the calls that lead to a task's initial state, and whether each is of a tool."""
+    """List the calls that establish a task's initial state; the last field tells whether it is a tool call."""
     actions = [
         (call["func_name"], call.get("arguments") or {}, False) for call in state.get("initialization_actions") or []
     ]
@@ -170,7 +170,7 @@ def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> t
 
 
 def read_history(sample: Sample) -> list[Message]:
-    """Read the messages with which a task's conversation begins, without the customer's own tools."""
+    """Read the messages at the beginning of a task's conversation, without the customer's tool calls."""
     return [
         Message(
             message["role"],
@@ -186,7 +186,7 @@ def read_history(sample: Sample) -> list[Message]:
     ]
 
 
-CALLS = ("call", "user_call")  # Kinds of the events of calls: the agent's, and the customer's.
+CALLS = ("call", "user_call")  # Event kinds of calls by the agent and by the customer.
 BY_JUDGE = "NL_ASSERTION"
 BASES = {
     "DB": "db",
@@ -195,7 +195,7 @@ BASES = {
     "ENV_ASSERTION": "env_assertions",
     BY_JUDGE: "nl_assertions",
 }
-"""The criteria of tasks, and the scores that measure them; only `nl_assertions` needs a judge."""
+"""The score for each criterion of a task; only `nl_assertions` needs a judge."""
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 2048}
 LEAD = (
     "Below is a conversation between an agent and a customer. Each criterion is a statement about it; the verdict is "
@@ -205,16 +205,16 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """Scores one conversation; a fresh world runs the task's own actions for comparison."""
+    """Scores one conversation by comparison with the task's own actions, which run in a fresh world."""
 
     world: World
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Return the criteria, and the product of those that the task rewards.
+        """Return a score per criterion, and `reward`: the product of the criteria that the task rewards.
 
-        `db`: the final state of the world equals that after the task's actions. `communicate`: the agent told the
-        customer everything required. `actions`: all of the task's actions were taken. `env_assertions`: each method of
-        the world that the task names has the value that it expects. `reward`: the product.
+        `db`: the final state of the world equals the state after the task's actions. `communicate`: the agent told the
+        customer all required information. `actions`: all of the task's actions were taken. `env_assertions`: each
+        method that the task lists returns the expected value.
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
@@ -228,14 +228,14 @@ class Reward:
         return scores | reward_of(sample, scores)
 
     async def compute_wanted_state(self, sample: Sample) -> Any:
-        """Compute the state of a fresh world after the task's actions; a failing action changes nothing."""
+        """Compute the state of a fresh world after the task's actions; failing actions are ignored."""
         actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
         async with self._repeat(sample, actions) as world:
             return as_json(await world.state())
 
     async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether all of the task's assertions hold in a fresh world after the calls of the transcript."""
-        # A call of a tool that does not exist has changed nothing.
+        """Tell whether all assertions of the task hold in a fresh world after the transcript's calls."""
+        # Leave out calls of unknown tools, because they had no effect.
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
@@ -254,7 +254,7 @@ class Reward:
 
     @asynccontextmanager
     async def _repeat(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
-        """Open a fresh world in which calls were made."""
+        """Open a fresh world, and repeat the calls in this world."""
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
             tools = {tool.document.name: tool for tool in opened.tools}
@@ -270,8 +270,8 @@ class Reward:
 
 
 def reward_of(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the criteria that the task rewards; empty if one of them is not scored here."""
-    # A task that lists no assertions has them fulfilled.
+    """Return `reward`, the product of the criteria that the task rewards; empty if any of them has no score."""
+    # A criterion without assertions counts as fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]
@@ -280,12 +280,12 @@ def reward_of(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedReward:
-    """Scores the statements about a conversation that a task lists, by a judge."""
+    """Scores by a judge whether a task's statements about the conversation are true."""
 
     rules: Reward
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return `nl_assertions`, 1 if all statements are true, and `reward`; empty if the task is not rewarded so."""
+        """Return `nl_assertions` (1 if all statements are true) and `reward`; empty if no statement counts."""
         claims = sample.metadata["nl_assertions"]
         if BY_JUDGE not in sample.metadata["basis"] or not claims:
             return {}
@@ -305,7 +305,7 @@ class JudgedReward:
 
 
 def _list_made(transcript: Transcript) -> list[ToolUse]:
-    """List the agent's calls and the customer's."""
+    """List the calls of the agent and of the customer."""
     return [
         *tool_uses(transcript),
         *(ToolUse(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] == CALLS[1]),
@@ -317,7 +317,7 @@ def _list_actions(sample: Sample) -> list[ToolUse]:
 
 
 def _select_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the arguments to compare: all, or those that the task names."""
+    """Select the arguments to compare: those that the task names or, by default, all."""
     arguments: Mapping[str, Any] = action.get("arguments") or {}
     names = action.get("compare_args")
     return {name: value for name, value in arguments.items() if names is None or name in names}

@@ -1,8 +1,8 @@
 """ToolEyes: how well does a model use tools, from the form of a call to the answer?
 
 Ye et al., "ToolEyes: Fine-Grained Evaluation for Tool Learning Capabilities of Large Language Models in
-Real-world Scenarios", COLING 2025, arXiv 2401.00741. Episodes in seven scenarios: the model thinks, calls
-tools, reads their results and finishes with an answer. Five capabilities are scored.
+Real-world Scenarios", COLING 2025, arXiv 2401.00741. In each episode, the model thinks, calls tools, reads the
+results and finishes with an answer. There are seven scenarios, and five capabilities are scored.
 """
 
 from __future__ import annotations

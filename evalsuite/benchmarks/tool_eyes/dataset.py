@@ -1,4 +1,4 @@
-"""ToolEyes' options and samples, the names of its scores, and the turns of an episode that they are computed from."""
+"""Define ToolEyes' options and score names, load its samples, and read the turns of an episode from a transcript."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ CAPABILITIES = (
 
 OVERALL = "overall"
 RELEASED_MODES = ("released", "released_5shot")
-"""Modes that use the prompts and the formulas of the authors' released code."""
+"""The modes with the prompts and the formulas of the authors' released code."""
 
 
 def is_released(sample: Sample) -> bool:
-    """Tell whether a sample is asked and scored as the released code does."""
+    """Tell whether a sample uses the prompts and the scoring of the released code."""
     return sample.tags["mode"] in RELEASED_MODES
 
 
-# Faults that make a call unreal. A value of the wrong type does not, because published documents declare all
+# Faults that make a call unreal. Wrong types are not among these faults, because published documents declare all
 # parameters as strings.
 _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model: its thought, its fault (None for a well-formed turn), and the events of its calls."""
+    """One turn of the model: the thought, the fault (None for a well-formed turn), and the events of the calls."""
 
     thought: str
     fault: str | None
@@ -66,7 +66,7 @@ class Step:
 
 
 def is_real(call: Mapping[str, Any]) -> bool:
-    """Tell whether a call names a documented tool, only its parameters, and all required ones."""
+    """Tell whether a call names a documented tool, has all required parameters, and has no unknown parameters."""
     return not _UNREAL & set(call["faults"])
 
 
@@ -93,23 +93,23 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 
 @dataclass(frozen=True, slots=True)
 class ToolEyesOptions:
-    """The further arguments of `@benchmark(TOOL_EYES, ...)`."""
+    """The keyword arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    queries: int | None = None  # Number of queries per scenario, from the first on; None for all.
-    # The executor of the published tools: `simulated`, `recorded` or `live`. The shipped tools are Python.
+    queries: int | None = None  # Number of queries per scenario, in file order; None for all.
+    # The executor of the published tools: `simulated`, `recorded` or `live`. Shipped tools always run as Python.
     executor: Executors | None = None
-    # Folder that keeps the observations of simulated tools and users for later runs; by default the folder of reports.
+    # Folder that stores the observations of simulated tools and users for later runs; None selects the reports folder.
     observations: str | None = None
-    recording: str | None = None  # For `recorded`: the folder of the run with the observations.
-    library: str | None = None  # For `live`: the folder `Tool_Library` with the published `tool.py` files.
-    allow_network: bool = False  # For `live`: must be True, because these tools call services on the internet.
-    # For `live`: whether to run tools that execute code written by the model. False leaves their queries out; None
-    # refuses a run that has such queries.
+    recording: str | None = None  # For `recorded`: the folder of the run whose observations are replayed.
+    library: str | None = None  # For `live`: the published folder `Tool_Library`, which contains the `tool.py` files.
+    allow_network: bool = False  # For `live`: must be True, because live tools call services on the internet.
+    # For `live`: whether to run tools that execute code written by the model. False leaves out queries with such tools;
+    # None raises an error if there are such queries.
     allow_code: bool | None = None
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
-    # Number of malformed turns in a row that ends an episode; None, as in the paper, for no such limit.
+    # Maximum consecutive malformed turns before an episode ends; None means no limit, as in the paper.
     patience: int | None = None
-    # Limit of each turn; None for 512, or 1,024 in the released modes as in the released code.
+    # Maximum tokens per turn; None means 512, or 1,024 in the released modes as in the released code.
     max_tokens: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
 
@@ -167,7 +167,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute the model's code, if the options demand it."""
+    """Leave out queries whose live tools execute code of the model, if the options require this."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = executing_files(Path(options.library)) & {query.subject for query in queries}
@@ -196,7 +196,7 @@ def _make_sample(query: Query, documents: Sequence[ToolDocument], mode: str, set
         id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
         input=query.text,
         target=query.reference,
-        # Modes of one query are not independent, so intervals treat them as one cluster.
+        # All modes of a query form one cluster, because their scores are not independent.
         tags={**tags, "cluster": query.id},
         metadata={
             "subject": query.subject,
@@ -217,7 +217,7 @@ SCENARIOS = {
 }
 LIBRARY = "Tool_Library"
 DOCUMENTS = "config_gpt4.json"
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # The names that function calling accepts.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # Matches the names that function calling accepts.
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
@@ -234,7 +234,7 @@ class Query:
 
 
 def read_queries(path: Path) -> list[Query]:
-    """Read a JSON list of objects with `query`, `path`, `scenario`, and perhaps `id`, `user` and `reference`."""
+    """Read a JSON list of objects with `query`, `path` and `scenario`; `id`, `user` and `reference` are optional."""
     counts: dict[str, int] = {}
     queries: dict[str, Query] = {}
     for number, record in enumerate(read_json(path, list), 1):
@@ -274,7 +274,7 @@ def _write_subject(written: str, path: Path, where: str) -> str:
 
 
 def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
-    """Read the documents of each subject from `<category>/<subcategory>/config_gpt4.json`; names may repeat."""
+    """Read each subject's tool documents from `<category>/<subcategory>/config_gpt4.json`; tool names may repeat."""
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
@@ -313,7 +313,7 @@ def _make_document(record: Mapping[str, Any], origin: str, path: Path, where: st
 
 
 def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:
-    """Refuse schemas that would fail on the first call: malformed ones, and ones that refer to others."""
+    """Refuse schemas that would fail on the first call: malformed schemas, and schemas with references."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

@@ -44,15 +44,15 @@ def _read_examples() -> Iterator[tuple[Message, ...]]:
 
 
 FIVE_EXAMPLES = tuple(_read_examples())
-"""Worked episodes: the model's turns, each followed by an observation except the last."""
+"""Example episodes; an observation follows each turn of the model except the last."""
 
 
 class ToolEyesSolver:
-    """Runs each sample in its mode; each episode has its own shipped tools, or its own view of a recording."""
+    """Runs each sample in the sample's mode; episodes do not share shipped tools or the view of a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.of(setup), setup.data
-        # Without a judge, the model under test also simulates the tools and the user; records and report show this.
+        # Without a judge, the model under test also simulates the tools and the user, which records and report state.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationLibrary(kept)
@@ -74,7 +74,7 @@ class ToolEyesSolver:
         self.simulator.library.close()
 
     def _make_players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
-        """Make the executor of an episode (None if the tools run themselves) and the user who answers questions."""
+        """Return a factory of executors (None if the tools are Python functions) and the user who answers questions."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
             raise SettingsError(
@@ -106,7 +106,7 @@ class ToolEyesSolver:
             "observation_limit": options.observation_limit,
         }
         max_tokens = options.tokens_of(mode)
-        # The shipped tools keep all state in memory.
+        # `outside=False`, because the shipped tools have no state outside their instance.
         tools = [World(self.tools, outside=False)]
         if mode in RELEASED_MODES:
             prompts = read_prompts(self.data)

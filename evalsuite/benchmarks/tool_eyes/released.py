@@ -1,8 +1,8 @@
-"""ToolEyes as the authors' released code runs it: its prompts, its protocol and its scores.
+"""Run ToolEyes with the prompts, the protocol and the scores of the authors' released code.
 
-The prompts are read from a copy of the authors' repository, which the user names with `--data`. Some are text
-files, others are constants in Python code, which is parsed and never run. docs/tool_eyes.md lists how these
-scores differ from the paper's.
+The prompts are read from a copy of the authors' repository, which the user names with `--data`. Some prompts are text
+files; others are constants in Python code, which is parsed but never run. docs/tool_eyes.md lists how the released
+scores differ from the paper's formulas.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EXAMPLES = "Resources/examples.txt"
 RUNNER = "Code/Inference/inference.py"
 JUDGE = "Code/Evaluation/util/process_utils.py"
 DOCUMENTS_FIELD, EXAMPLES_FIELD = "{Tool Document}", "{examples}"
-# The released functions that build the questions to the judge, keyed by the names of our scores.
+# The released functions that build the questions to the judge, keyed by our names of the criteria.
 _QUESTIONS = {
     "intent": "eval_thought_foucus",
     "validity": "eval_thought_validity",
@@ -52,7 +52,7 @@ _FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
 
 @dataclass(frozen=True, slots=True)
 class ReleasedQuestion:
-    """A question to the judge; the user's message has pieces of text and (with True) names of fields."""
+    """A question to the judge. The user message is a list of pieces: texts, and field names (marked by True)."""
 
     system: str
     user: tuple[tuple[str, bool], ...]
@@ -68,7 +68,7 @@ class ReleasedPrompts:
     zero_shot: str  # The system prompt, with a field for the tools' documents.
     five_shot: str  # The system prompt with the five examples.
     reminder: str  # The message after arguments that cannot be read.
-    given_up: str  # The turn that is added in the model's name if it did not finish within the limit.
+    given_up: str  # The turn that is added in the model's name if the episode reaches the limit.
     # Questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`.
     questions: Mapping[str, ReleasedQuestion]
 
@@ -111,7 +111,7 @@ def _parse_code(path: Path) -> ast.Module:
 
 
 def _find_reminder(module: ast.Module, path: Path) -> str:
-    """Find the value of the key `format` in the runner's dict for arguments that it cannot read."""
+    """Find the runner's message for unreadable arguments: the value of the key `format` in a dict."""
     for key, value in _list_text_pairs(module):
         if key == "format":
             return value
@@ -119,7 +119,7 @@ def _find_reminder(module: ast.Module, path: Path) -> str:
 
 
 def _find_given_up(module: ast.Module, path: Path) -> str:
-    """Find the message that the runner adds in the model's name when an episode reaches `max_turn`."""
+    """Find the message that the runner adds in the model's name if an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
             for statement in node.body:
@@ -130,7 +130,7 @@ def _find_given_up(module: ast.Module, path: Path) -> str:
 
 
 def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield the keys and values of all dicts below a node that are both constant texts."""
+    """Yield all dict entries below a node whose key and value are both constant texts."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Dict):
             for key, value in zip(inner.keys, inner.values, strict=True):
@@ -140,7 +140,7 @@ def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
-    """Read what a function of the evaluator assigns to `sys_prompt` and `user_input`."""
+    """Read a question from the values that an evaluator function assigns to `sys_prompt` and `user_input`."""
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == name]
     assigned = {
         node.targets[0].id: node.value
@@ -167,7 +167,7 @@ def _make_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
 
 GIVEN_UP = "I cannot handle the task."
 REASONS = ("trying too many times", "During execution, an error occurs.")
-"""The marks of the turn that the runner adds in the model's name to an unfinished conversation."""
+"""Phrases that identify the turn that the runner adds to an unfinished conversation."""
 
 
 def read_conversation(turns: Sequence[Mapping[str, Any]]) -> Transcript:
@@ -192,7 +192,7 @@ _NOT_PYTHON = re.compile(r"\b(?:true|false|null)\b")
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReAct:
-    """The released protocol; `reminder_text` follows arguments that cannot be read."""
+    """The protocol of the released code; `reminder_text` is the reply to unreadable arguments."""
 
     system: str
     reminder_text: str
@@ -210,7 +210,7 @@ class ReleasedReAct:
         return read_turn(completion.text)
 
     def said(self, completion: Completion) -> Message:
-        """Rebuild a message as the released code repeats it in later requests."""
+        """Rebuild the model's message in the form that the released code uses in later requests."""
         parts = split_message(completion.text)
         closing = '"}' if parts.action.lower() == FINISH.name and not parts.input.endswith('"}') else ""
         return Message("assistant", parts.text + closing)
@@ -221,19 +221,19 @@ class ReleasedReAct:
         return Message("user", text)
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
-        """Return the authors' reminder; if the message names no tool, return the failure of its call."""
+        """Return the authors' reminder or, if the message names no tool, the error of the failed call."""
         words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
         return [Message("user", words)]
 
 
 def documents_json(sample: Sample) -> str:
-    """Write the documents of a sample's tools as the released code does."""
+    """Write the documents of a sample's tools as JSON, as the released code does."""
     return json.dumps(sample.metadata["documents"])
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A message's three parts without their keywords, and the message rebuilt from them."""
+    """The three parts of a message without keywords, and the message rebuilt from the parts."""
 
     thought: str
     action: str
@@ -264,8 +264,8 @@ def _cut_between(message: str, start: str, end: str) -> str:
 def read_turn(text: str) -> Turn:
     """Read one message as the released code does.
 
-    The thought may be missing, and a call of `finish` is well-formed whatever its input is. The input of any other
-    call must be a Python literal, so JSON's true, false and null are refused.
+    The thought may be missing. A call of `finish` is well-formed with any input. The input of any other call must be
+    a Python literal, so JSON's true, false and null are refused.
     """
     parts = split_message(text)
     if not parts.action:
@@ -283,7 +283,7 @@ def read_turn(text: str) -> Turn:
 
 
 def answer_of(written: str) -> str:
-    """Read the answer from the input of `finish`: its field `answer`, or the whole input."""
+    """Read the answer from the input of `finish`: the field `answer` or, without this field, the whole input."""
     closed = _close(written)
     try:
         answer = _make_python_dict(closed)["answer"]
@@ -298,8 +298,8 @@ _KEY, _VALUE = re.compile(r"'[^,\"]*':"), re.compile(r":\s*(['\"][^}]*)")
 def shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
-    Without a field `answer` it shows a dictionary of what its patterns find: keys in single quotes, and after each
-    colon the quoted text up to the next brace. Keys without a value get an empty one.
+    Without a field `answer`, the evaluator shows a dictionary that two patterns find. A key is a text in single quotes.
+    A value is the quoted text from a colon to the next brace; missing values are empty.
     """
     closed = _close(written)
     try:
@@ -331,8 +331,8 @@ _SCORE = re.compile(r"10|\d")
 def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
     """Return the scores that need no judge, each in [0, 1].
 
-    In `format_alignment`, an unfinished episode has one more turn, which the runner adds and which is malformed.
-    `finished` is 1 if the model called finish within the limit. See `compute_reality` for `reality`.
+    In `format_alignment`, an unfinished episode has one more turn, which the runner adds and which counts as malformed.
+    `finished` is 1 if the model called finish within the limit of turns. `compute_reality` defines `reality`.
     """
     steps, finished = read_steps(transcript), is_finished(transcript)
     turns = len(steps) if finished else len(steps) + 1
@@ -346,8 +346,8 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
 def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
     """Compute 1 - (calls of unknown tools + calls with wrong parameters) / valid turns; 0 without a valid turn.
 
-    `steps` excludes the turn that finishes. After the first unknown tool, parameters are no longer checked. A required
-    parameter that was given once counts as given in all later calls of its tool.
+    `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. A required
+    parameter that was given once counts as given in all later calls of the same tool.
     """
     documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
     due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
@@ -379,7 +379,7 @@ async def judge_capabilities(
         ),
     )
     rules = rule_scores(sample, transcript)
-    # Malformed turns are left out, except the last turn.
+    # Leave out malformed turns, except the last turn.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if questions.steps[at].valid or at == last]
     match = sum(counted) / len(counted)
@@ -395,14 +395,14 @@ async def judge_capabilities(
         "integrity": integrity,
         "match": match,
         "quality": quality,
-        # The first score carries the log of all scores.
+        # One score has the log of all questions.
         "intent_comprehension": Score(intent, log=questions.log),
         OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
     }
 
 
 class _JudgeQuestions:
-    """Asks the judge about one episode in the authors' words, and keeps its answers.
+    """Sends the authors' questions about one episode to the judge, and stores the judge's answers.
 
     An unfinished episode also has the turn that the runner adds.
     """
@@ -421,7 +421,7 @@ class _JudgeQuestions:
         self.answers: dict[str, list[Mapping[str, Any]]] = {}
 
     async def ask(self, criterion: str, place: str = "", **values: str) -> float:
-        """Ask for a score in tenths; an unreadable answer is 0."""
+        """Request a score in [0, 1]; an unreadable answer counts as 0."""
         question = self.prompts.questions[criterion]
         message = Message("user", question.fill({**self.common, **values}))
         completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
@@ -432,7 +432,7 @@ class _JudgeQuestions:
         return read_score(completion.text)
 
     def chain(self, *, replies: bool = False) -> str:
-        """List the thoughts by turn; with `replies`, also the messages in the user's name between them."""
+        """List the thoughts by turn; `replies` adds the messages in the user's name between the thoughts."""
         lines = []
         for number, step in enumerate(self.steps, 1):
             lines.append(f"Turn {number}:\n{step.thought}")
@@ -452,7 +452,7 @@ class _JudgeQuestions:
 
 
 def read_score(text: str) -> float:
-    """Read the first whole number from 0 to 10 on the score's line, in tenths; 0 without one."""
+    """Read the first whole number from 0 to 10 on the score line, divided by 10; 0 if there is none."""
     line = _SCORE_LINE.search(text)
     number = _SCORE.search(line[1]) if line else None
     return int(number[0]) / 10 if number else 0.0

@@ -1,7 +1,7 @@
 """ToolEyes' section of the report, with the tables and figures of the paper (arXiv 2401.00741).
 
-Overall scores by scenario, capabilities, the scores by rule, failures and two episodes are shown; all other tables and
-pictures are folded.
+The section shows overall scores by scenario, capabilities, scores by rule, failures and two episodes. All other tables
+and charts are folded.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _write_variant(tally: Tally) -> str:
 
 
 def _warn_of_hidden_tools(tally: Tally) -> str:
-    """Warn if no message in mode functions called a tool: the server may hide the tools from the model."""
+    """Warn if the mode `functions` has no tool call at all, because the server may hide the tools from the model."""
     rows = [row.facts for row in _list_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
@@ -140,14 +140,14 @@ def _list_scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
 
 
 def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the overall score by scenario, as Table 2 of the paper does."""
+    """Tabulate the overall score by scenario, as in the paper's Table 2."""
     present = _list_scenarios_of(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
     return Table("Overall score by scenario", [Column("Run"), *_make_columns(present)], rows)
 
 
 def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate each capability and each score by rule, by scenario."""
+    """Tabulate each capability and each rule-based score by scenario."""
     present = _list_scenarios_of(lines)
     metrics = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
@@ -167,7 +167,7 @@ def _list_shares(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> 
 
 
 def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
-    """Tabulate metrics over all cases: the five capabilities (Figure 5), tool selection (Table 4) and parts."""
+    """Tabulate metrics over all cases, such as the five capabilities (Figure 5) or tool selection (Table 4)."""
     columns = [Column("Run"), *(Column(_write_heading(name), "percent") for name in metrics)]
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
     return Table(title, columns, rows, note)
@@ -185,7 +185,7 @@ def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
 
 
 def _count_asked(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate what these runs asked, as Table 1 of the paper does."""
+    """Tabulate the numbers of subcategories, tools and queries, as in the paper's Table 1."""
     present = _list_scenarios_of(lines)
     everything = [row for line in lines for row in line.tally]
     counts: dict[str, list[int]] = {"Categories": [], "Subcategories": [], "Tools": [], "Queries": []}
@@ -202,7 +202,7 @@ def _count_asked(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _count_tools(tally: Tally, scenario: str) -> int:
-    """Count the tools of the subcategories of a scenario that have an episode."""
+    """Count the tools of all subcategories that have an episode in the scenario."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
         for row in _list_episodes(tally.where(scenario=scenario))
@@ -234,7 +234,7 @@ def _make_rules(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _show_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
-    """Show how many episodes took how many turns: Figure 4 of the paper, and its numbers."""
+    """Show the distribution of turns per episode, as a table and as the paper's Figure 4."""
     longest = max((row.facts["turns"] for line in lines for row in _list_episodes(line.tally)), default=0)
     numbers = range(1, longest + 1)
     rows: list[list[Cell]] = []
@@ -254,7 +254,7 @@ def _show_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
 
 
 def _show_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
-    """Show what went wrong, and how often: Figure 7 of the paper, and its numbers."""
+    """Show how often each kind of failure occurred, as a table and as the paper's Figure 7."""
     columns = [Column("What went wrong")]
     counts: list[Counter[str]] = []
     shares: list[dict[str, float | None]] = []
@@ -294,7 +294,7 @@ def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
 
 
 def _test_anova(lines: Sequence[LabelledCases]) -> Table:
-    """Test whether scenarios differ, as Table 3 of the paper does."""
+    """Test whether scenarios differ, as in the paper's Table 3."""
     from evalsuite.stats import welch_anova
 
     rows: list[list[Cell]] = []
@@ -323,7 +323,7 @@ def _correlate_over_samples(line: LabelledCases) -> Sequence[Table]:
 
 
 def _correlate_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
-    """Correlate the capabilities over models: Figure 6 of the paper; needs three runs with a judge."""
+    """Correlate the capabilities over models (the paper's Figure 6); three judged runs are necessary."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     if len(judged) < 3:
         return ()
@@ -338,7 +338,7 @@ def _correlate_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Cha
 def _correlate_pairs(
     values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
 ) -> tuple[Table, Chart]:
-    """Correlate all pairs of metrics over units (samples or runs), as a table and a picture."""
+    """Correlate all pairs of metrics over units (samples or runs); return a table and a chart."""
     matrix = {name: [_compute_correlation(values[name], values[other]) for other in values] for name in values}
     labels = [_write_heading(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
@@ -359,10 +359,10 @@ def _or_none(value: float) -> float | None:
 
 
 def _show_episode_tables(line: LabelledCases) -> list[Table]:
-    """Show the worst episode and, if there are two or more, a typical one.
+    """Show the worst episode and, if there are two or more episodes, a typical episode.
 
-    The worst one has the lowest overall score or, without a judge, the lowest format alignment. The typical one has
-    the median score. Cases with equal scores keep their order.
+    The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
+    has the median score. Cases with equal scores keep their order.
     """
     read: Callable[[str], Record] = line.view.read
     metric = OVERALL if line.tally.values(OVERALL) else "format_alignment"

@@ -1,4 +1,4 @@
-"""ToolEyes' scorers: the paper's formulas, or those of the released code, depending on a sample's mode."""
+"""Score ToolEyes' episodes by the paper's formulas or by the released code's, depending on the sample's mode."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores the judged capabilities; `released` has the authors' questions, or None if no mode needs them."""
+    """Scores the judged capabilities; `released` has the authors' questions, or is None if no mode needs them."""
 
     released: ReleasedPrompts | None = None
 
@@ -56,18 +56,18 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The published evaluator tells its judge to give 5 of 10 without a thought, so the judge is not asked.
+# The score of a turn without a thought: the published evaluator demands 5 of 10, so no request is needed.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-# Longest observation, in characters, that the judge's log repeats.
+# Maximum characters of an observation in the judge's log; longer ones are replaced by their names.
 LONGEST_IN_LOG = 200
 
 
 def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
     """Return the scores that need no judge, each in [0, 1].
 
-    `format_alignment` is N_valid / N. `reality` is the mean over the valid turns, or 0 without any. `finished` is 1
-    if the model called finish within the limit of turns.
+    `format_alignment` is N_valid / N. `reality` is the mean over the valid turns, or 0 if no turn is valid. `finished`
+    is 1 if the model called finish within the limit of turns.
     """
     steps = read_steps(transcript)
     valid = [step for step in steps if step.valid]
@@ -82,7 +82,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
 
     An episode costs 3 questions, one per call of a valid turn with a thought, and one about the answer if the
-    episode is finished. `match` is absent without a valid turn, `quality` without a finished episode.
+    episode is finished. `match` is missing if no turn is valid, `quality` if the episode is not finished.
     """
     questions = _Questions(sample, transcript, judge)
     chain = questions.chain(questions.steps)
@@ -106,7 +106,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     return {
         **capabilities,
         **{name: value for name, value in parts.items() if value is not None},
-        # The first score carries the log of all scores.
+        # One score has the log of all questions.
         "intent_comprehension": Score(intent, log=questions.log()),
         OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
     }
@@ -123,13 +123,13 @@ class _Questions:
         self.problems: dict[str, str] = {}
 
     async def ask(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
-        """Ask for a score in tenths; return NaN and note the problem if the judge's answers cannot be read."""
+        """Request a score in [0.1, 1]; record the problem and return NaN if no answer of the judge can be read."""
         prompt = judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
         name = name or criterion
         try:
             judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
         except JudgeError as error:
-            # Keep the answers to the other questions, because they are paid for.
+            # Do not raise, because the answers to the other questions are already paid for.
             self.logs[name], self.problems[name] = error.log, f"{name}: {error}"
             return math.nan
         self.logs[name] = judgement.log
@@ -144,7 +144,7 @@ class _Questions:
         return await self.ask("quality", [*results, ("answer", transcript.answer)])
 
     async def selection(self) -> tuple[float | None, float]:
-        """Average match, and reality times match, over the valid turns; a turn counts with the mean of its calls."""
+        """Average match, and reality times match, over calls and then over valid turns."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.valid]
         turns = await asyncio.gather(*(self.turn(number, step) for number, step in valid))
         if not turns:
@@ -153,14 +153,14 @@ class _Questions:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Average match, and reality times match, over a turn's calls."""
+        """Average match, and reality times match, over the calls of one turn."""
         matches = [await self.match(number, at, step) for at in range(1, len(step.calls) + 1)]
         products = [match if is_real(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
         return sum(matches) / count, sum(products) / count
 
     async def match(self, number: int, at: int, step: Step) -> float:
-        """Judge how well one call fits its thought or, without a thought, the state of the episode."""
+        """Judge how well one call fits the turn's thought or, without a thought, the state of the episode."""
         tool, name = ("tool", _call_text(step.calls[at - 1])), f"match {number}.{at}"
         if step.thought:
             return await self.ask("match", [("thought", step.thought), tool], name)
@@ -189,7 +189,7 @@ class _Questions:
         return sections
 
     def log(self) -> list[Mapping[str, Any]]:
-        """List all questions and answers, sorted by name; documents and long results are replaced by their names."""
+        """List all questions and answers, sorted by name; short names replace documents and long results."""
         return [
             {"speaker": f"judge of {name}", **entry, "content": self.shorten(entry["content"])}
             for name in sorted(self.logs)
@@ -255,7 +255,7 @@ def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
 def judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
-    """Write a question to the judge about the sections `shown`; `native` means function calling, without thoughts."""
+    """Write a question to the judge about the sections `shown`; `native` means function calling without thoughts."""
     note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]
     return (

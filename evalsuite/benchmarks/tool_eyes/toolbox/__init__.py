@@ -1,7 +1,7 @@
 """The tools of the shipped queries: one class per subject, instantiated for each episode.
 
-Tools do not reach the network, the user's files or other episodes. State is kept in the instance, files in its
-own temporary folder. Dates, people, companies, prices and news are fictional.
+Tools have no access to the network, the user's files or other episodes. Each instance stores its state in memory and
+its files in a private temporary folder. Dates, people, companies, prices and news are fictional.
 """
 
 from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Arithmetic, Dates, Household, Market, Savings

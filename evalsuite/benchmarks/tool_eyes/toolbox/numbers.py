@@ -1,4 +1,4 @@
-"""Bounds on arguments that the tools share, and tools that calculate (scenarios AM, PL and FT)."""
+"""Argument checks for all tools, and tools that calculate (scenarios AM, PL and FT)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_time(text: str) -> time:
 
 
 class Stateless:
-    """Base of subjects without state, which are made with the sample like all others."""
+    """Base class of subjects without state; the constructor has the sample argument of all subjects."""
 
     def __init__(self, sample: Sample) -> None:
         pass
@@ -74,7 +74,7 @@ Unit = Literal[
 
 
 class Arithmetic(Stateless):
-    """A calculator with its own parser of expressions; nothing is passed to Python's `eval`."""
+    """A calculator with its own expression parser, so that Python's `eval` is not used."""
 
     @tool
     def calculate(self, expression: str) -> _Number:
@@ -263,7 +263,7 @@ class Dates(Stateless):
 
 
 class Household(Stateless):
-    """Calculates what daily life needs."""
+    """Calculates everyday quantities such as bills, recipes and travel times."""
 
     @tool
     def body_mass_index(self, weight_kg: float, height_m: float) -> float:

@@ -1,4 +1,4 @@
-"""Tools with data of their own: news, a calendar, files and a database (scenarios RS, PL, AM and IR)."""
+"""Tools with their own data: news, a calendar, files and a database (scenarios RS, PL, AM and IR)."""
 
 from __future__ import annotations
 
@@ -254,8 +254,8 @@ class Files:
 
 _RECORDS = _DATA / "records.json"
 _ROWS = 20
-# Limit of one query in thousands of SQLite's virtual-machine steps. A count, not a time, so that a query ends in
-# the same way on every machine.
+# Limit per query, in thousands of SQLite's virtual-machine steps. It is a count, not a time, so that a query has the
+# same result on every machine.
 _STEPS = 200
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 
@@ -264,7 +264,7 @@ class Records:
     """A read-only SQLite database in memory: cities, and fictional companies and products."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        # Tools run in threads, one call at a time.
+        # The check is unnecessary, because calls run in several threads but never at the same time.
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
         self.database.row_factory = sqlite3.Row
         for table, content in json.loads(_RECORDS.read_text(encoding="utf-8")).items():
@@ -345,7 +345,7 @@ class Records:
 
 
 def _authorize(action: int, *details: str | None) -> int:
-    # Functions that could load code or allocate unbounded memory, or whose results vary.
+    # Deny functions that could load code or allocate unbounded memory, and functions with random results.
     if details[1] in {"load_extension", "fts3_tokenizer", "randomblob", "random"}:
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY

@@ -1,4 +1,4 @@
-"""Tools that make, measure and check texts (scenarios TG and DU)."""
+"""Tools that generate, measure and check texts (scenarios TG and DU)."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ class Validation(Stateless):
 
 
 def luhn_sum(digits: str) -> int:
-    """Compute the Luhn sum modulo 10: every second digit from the right is doubled and its digits are added."""
+    """Compute the Luhn sum modulo 10: double every second digit from the right, then add all digits."""
     values = [int(digit) for digit in reversed(digits)]
     return (sum(values[::2]) + sum(sum(divmod(2 * value, 10)) for value in values[1::2])) % 10
 
