@@ -150,7 +150,7 @@ def auroc(score: str, positive: str) -> CaseMetric:
 
 
 def spearman(first: str, second: str) -> CaseMetric:
-    """Make `spearman`: the rank correlation of two scores, given their names; in [-1, 1]."""
+    """Make `spearman`: the rank correlation of two named scores, in [-1, 1]."""
     _demand_names("spearman", first, second)
 
     def measure(tally: Tally) -> Estimate | None:

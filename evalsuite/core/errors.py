@@ -47,8 +47,8 @@ class DatasetError(EvalsuiteError):
     Args:
         path: the file.
         where: line, record or key within the file; empty for the whole file.
-        found: what the file contains there.
-        expected: what the file should contain there.
+        found: the contents at `where`.
+        expected: the contents that should be at `where`.
     """
 
     def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:

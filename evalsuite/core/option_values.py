@@ -101,7 +101,7 @@ NO_WORSE_THAN = r"no\s+worse\s+than\s+(?P<than>\S+)"
 
 
 def parse_baselines(gates: Iterable[str]) -> list[str]:
-    """List the baselines that gates name, without the word `baseline`, which means those of `--baseline`."""
+    """List the baselines that gates name; leave out `baseline`, which stands for the values of `--baseline`."""
     found = (re.search(NO_WORSE_THAN, gate) for gate in gates)
     return [match["than"] for match in found if match and match["than"] != "baseline"]
 

@@ -80,7 +80,7 @@ NamedScores = Mapping[str, "float | Score"]
 class Scorer(Protocol):
     """Turns a sample and its transcript into scores without calling a model.
 
-    Any function with this signature is a scorer; an async one runs concurrently with other cases, as solvers
+    Any function with this signature is a scorer; an async function runs concurrently with other cases, as solvers
     do. It returns scores by name, or a single number, bool or `Score` under the function's name.
     """
 

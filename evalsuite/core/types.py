@@ -82,7 +82,7 @@ class Message:
         tool_call_id: the id of the call that a tool's message answers.
         parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any
             other part in the OpenAI format. Empty if `content` is the whole message.
-        extra: further fields of the OpenAI format (`name`, `refusal`), sent as they are.
+        extra: further fields of the OpenAI format (`name`, `refusal`), sent unchanged.
     """
 
     role: Role
@@ -188,7 +188,7 @@ def is_target(value: object) -> bool:
 
 
 def as_message(message: Message | Mapping[str, Any]) -> Message:
-    """Convert a message in the OpenAI chat format; a `Message` stays as it is."""
+    """Convert a message in the OpenAI chat format; a `Message` is returned unchanged."""
     return message if isinstance(message, Message) else Message.from_openai(message)
 
 
@@ -219,7 +219,7 @@ class Usage:
     reasoning_tokens: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Add the usage of both."""
+        """Add two usages."""
         return Usage(*map(add, _amounts(self), _amounts(other)))
 
     def __sub__(self, part: Usage) -> Usage:
@@ -279,10 +279,10 @@ class Completion:
         reasoning: the text that a reasoning model wrote before its answer.
         tool_calls: calls requested through the native protocol.
         finish_reason: `stop`, `length`, `tool_calls` or another value from the server.
-        usage: tokens and cost of this completion when it was made.
+        usage: tokens and cost of the call that made this completion.
         logprobs: one entry per generated token; None if the backend sends none.
         embeddings: the vectors of an embedding request, one per text, in the form of `vectors.encode_vector`.
-        facts: data that an application returned beside its answer (such as the passages that it found), as plain data.
+        facts: plain data that an application returned beside its answer, such as retrieved passages.
         response: the server's id, status and output items, if the model was called through the Responses API.
         seconds: time from sending the request to the answer; 0 if unknown.
     """
@@ -333,7 +333,7 @@ class Metric:
     further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
     the model is called.
 
-    The loss that matters is a share of the range (0.02), and confidence intervals stay within it. Without a range, a
+    The loss that matters is a share of the range (0.02). Confidence intervals stay within the range. Without a range, a
     score with values other than 0 and 1 is compared with a baseline only if a gate states the loss that matters.
 
     Attributes:

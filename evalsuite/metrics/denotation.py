@@ -46,7 +46,7 @@ _UNITS = {
     for other in others
 }  # fmt: skip
 _AMBIGUOUS = {"pound": {"£", "lb"}}
-"""Words for units, each with the units that it may mean."""
+"""Ambiguous words for units, each with the units that it may mean."""
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"

@@ -24,7 +24,7 @@ from evalsuite.core.errors import ScoringError
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 WIDE = frozenset(map(chr, FULL_WIDTH))
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time on unknown words grows with their square.
+AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time grows with the square of the length.
 
 
 def plain(text: str) -> str:
@@ -55,7 +55,7 @@ def cut(text: str) -> list[str]:
 
 
 def segment(text: str) -> list[str]:
-    """Split a text into pieces of `AT_ONCE` characters, and these into jieba's tokens, also blanks and punctuation."""
+    """Split a text into jieba's tokens, including blanks and punctuation, in pieces of `AT_ONCE` characters."""
     parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
     return [token for part in parts for token in _load_jieba().lcut(part)]
 
@@ -81,7 +81,7 @@ def _load_jieba() -> Any:
 
 Targets = str | int | float | Sequence[str | int | float]
 IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"
-"""In a normalised text, a character that belongs to the same word as its neighbour."""
+"""A character of a normalised text that forms words with its neighbours, unlike blanks and Han characters."""
 
 ARTICLES = re.compile(r"\b(?:an?|the)\b")
 

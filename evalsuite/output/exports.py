@@ -103,7 +103,7 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 
 
 def inspect_file_name(run: Run, benchmark: str) -> str:
-    """Name the file as inspect does, beginning with the time, because its viewer ignores other names."""
+    """Name the file as inspect does, beginning with the time, because inspect's viewer ignores other names."""
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
     parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]
     return f"{'_'.join(parts)}.json"

@@ -73,7 +73,7 @@ def _write_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def latex_figure(name: str, caption: str) -> str:
-    """Write a figure with its caption; its file is next to the document."""
+    """Write a figure with its caption; the figure's file is next to the document."""
     return (
         "\\begin{figure}\n\\centering\n"
         rf"\includegraphics[width=\linewidth]{{\evalsuitefigures {name}.pdf}}"
@@ -182,14 +182,14 @@ def _write_hashes(tally: Tally) -> str:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash certain fingerprints of all cases; older runs may lack them."""
+    """Hash certain fingerprints of all cases; older runs may lack fingerprints."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
 
 
 def _write_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
-    """Write the prompt of a benchmark's first case, from the first run that sent one."""
+    """Write the prompt of a benchmark's first case, from the first run that sent a prompt."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
         prompt = [] if record.transcript is None else list(record.transcript.messages)

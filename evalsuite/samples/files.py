@@ -64,7 +64,7 @@ def iter_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> Iterator[Sample]:
-    """Read samples one by one; `--limit N` then reads only the first N items of a large file.
+    """Read samples one by one; `--limit N` reads only the first N items of a large file.
 
     The arguments and errors are those of `load_samples`; an error is raised when the faulty item is reached. Example:
     `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by piece,
@@ -360,7 +360,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def list_tables(database: sqlite3.Connection) -> dict[str, str]:
-    """Return the statement that created each table, by the table's name."""
+    """Map each table's name to the statement that created the table."""
     statement = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     return dict(database.execute(f"{statement} ORDER BY name"))
 

@@ -94,7 +94,7 @@ class SampleStream(Sequence[Sample]):
         return self._read[:count]
 
     def __len__(self) -> int:
-        """Count the samples, which reads all of them."""
+        """Count the samples; this reads all samples."""
         return len(self.first(None))
 
     def __bool__(self) -> bool:

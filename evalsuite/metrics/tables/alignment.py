@@ -38,7 +38,7 @@ MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
 
 
 def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
-    """Return the aligned pairs of rows and of columns; each table has at least one cell, and rows of equal length."""
+    """Return the aligned pairs of rows and of columns; each table needs a cell, and rows of equal length."""
     if fits(first) and fits(second):
         return _align_cells(first, second, row_order=row_order, column_order=column_order)
     if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
@@ -160,7 +160,7 @@ def _pair_in_order(similarity: Floats) -> Pairs:
     import numpy as np
 
     height, width = similarity.shape
-    # Among equal pairs, prefer the nearer one.
+    # If several lines are equally similar, the first of them is paired.
     best = np.zeros((height + 1, width + 1))
     for row in range(height):
         np.maximum.accumulate(np.maximum(best[row, 1:], best[row, :-1] + similarity[row]), out=best[row + 1, 1:])

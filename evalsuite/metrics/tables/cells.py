@@ -117,7 +117,7 @@ GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Spaces that separate thousands between digits. An ordinary space is excluded: it may separate two numbers."""
 PLAIN_NUMBER = re.compile(r"[0-9]{1,14}(?:\.[0-9]{1,14})?")
-LONGEST_NUMBER = 28  # Maximum digits of a number; a longer one is compared as text, because it would be rounded.
+LONGEST_NUMBER = 28  # Maximum digits of a number; a longer number is compared as text, because it would be rounded.
 
 
 def is_blank(cell: str) -> bool:
@@ -263,7 +263,7 @@ def _lacks_sign(value: str, target: str) -> bool:
 
 
 def _compare_signs(one: str, other: str) -> float:
-    """Return 1.0 for equal signs, `INCOMPLETE` if one side lacks some, 0.0 for a contradiction."""
+    """Return 1.0 for equal signs, `INCOMPLETE` if one side lacks signs, and 0.0 if signs contradict each other."""
     if one == other:
         return 1.0
     first, second = _strip_markup(one[:LONGEST_CELL]), _strip_markup(other[:LONGEST_CELL])
@@ -296,7 +296,7 @@ def _compare_values(one: str, other: str) -> float:
 
     A missing or unwanted value counts 0. Cells without letters count by the share of equal numbers (Dice), because a
     number is either right or wrong. Other texts count by twice their longest common subsequence over their total
-    length. Ratios up to one half, which unrelated words reach, count 0; greater ones are rescaled from 0 to 1.
+    length. Ratios up to one half, which unrelated words reach, count 0; greater ratios are rescaled to [0, 1].
     """
     if not one or not other:
         return 0.0

@@ -89,7 +89,7 @@ class ValueGrid:
         return ValueGrid(list(zip(*self.texts, strict=True)))
 
     def is_transposed(self, other: ValueGrid) -> bool:
-        """Tell whether the first row has more names of the other table's rows than of its columns."""
+        """Tell whether the first row shares more names with the other table's rows than with that table's columns."""
         first = set(self.rows[0]) - {""}
         return len(first & {row[0] for row in other.rows}) > len(first & set(other.rows[other.head]))
 
@@ -103,7 +103,7 @@ class ValueGrid:
 class TablePair:
     """A wanted table, the predicted table for it, and the alignment of the two."""
 
-    predicted: int | None  # The index of the predicted table, or of the first one if several were joined.
+    predicted: int | None  # The index of the predicted table, or of the first of several joined tables.
     wanted: int  # The index of the wanted table.
     left: ValueGrid  # The predicted table.
     right: ValueGrid  # The wanted table.
@@ -135,10 +135,11 @@ class ContentComparison:
 def compare_content(
     predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], *, row_order: bool = True, column_order: bool = True
 ) -> ContentComparison:
-    """Compare predicted tables with the wanted ones.
+    """Compare predicted tables with wanted tables.
 
     If an answer contains several versions of one table, such as a draft and its correction, the last one is
-    compared. If a table was split into several, they are compared as one table when that is more similar.
+    compared. If a table was split into several, its parts are compared as one table if the joined table is more
+    similar.
     """
     order = {"row_order": row_order, "column_order": column_order}
     left, right = (
@@ -162,7 +163,7 @@ def compare_content(
 def _choose_tables(
     left: Sequence[ValueGrid], right: Sequence[ValueGrid], names: Sequence[str], wanted_names: Sequence[str]
 ) -> tuple[list[int | None], list[int]]:
-    """Choose a predicted table for each wanted one; return also the unused predicted tables."""
+    """Choose a predicted table for each wanted table; return also the unused predicted tables."""
     if len(left) == len(right) == 1:
         return [0], []
     shares = [[one.shares(other) for other in right] for one in left]
@@ -218,7 +219,7 @@ def _pair_tables(
 
 
 def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Pair the unaligned lines between two aligned ones in order, as replaced lines; surplus lines stay unpaired."""
+    """Pair the unaligned lines between two aligned lines in order, as replaced lines; surplus lines stay unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs
@@ -237,7 +238,7 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align two tables in any order, perhaps transposed; return the given pair if it is better or a table is large."""
+    """Align two tables in any order, perhaps transposed; keep the given pair if it is better or a table is large."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and fits(left.rows) and fits(right.rows)):
         return pair

@@ -31,7 +31,7 @@ class CellGrid:
     Attributes:
         rows: the texts of the cells, with white space collapsed; rows may differ in length. The first row
             contains the names of the columns.
-        name: the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without one.
+        name: the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without a name.
         alignment: one letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
         head_rows: the number of head rows: in raw text the rows above the line of dashes, in HTML the rows in `thead`
             or with only `th` cells, in LaTeX the rows above the first rule that has rows on both sides.

@@ -78,7 +78,7 @@ def lay_out(
     """Find the cell that covers each position, by HTML's table model; None if no cell covers the position.
 
     Spans end at the last row of their group. After about `allowance` copies, spans count as one cell, because a few
-    characters of markup can ask for millions of cells.
+    characters of markup can request millions of cells.
     """
     grid: list[list[HtmlCell | None]] = []
     hanging: dict[int, tuple[HtmlCell, int]] = {}
@@ -175,7 +175,7 @@ class PageTables:
 
     @property
     def tables(self) -> list[CellGrid]:
-        """All tables with cells, in the order in which they begin."""
+        """All tables with cells, in the order of their start tags."""
         return [table.grid() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
@@ -253,7 +253,7 @@ class PageTables:
         self._stream.append(("", text))
         if self._open_cells:
             texts = self._open_cells[-1].texts
-            # A raised or lowered number must stay separate from the one before it: 10<sup>3</sup> is not 103.
+            # A raised or lowered number must stay separate from the number before it: 10<sup>3</sup> is not 103.
             if self._script and texts and texts[-1][-1:].isalnum() and text.lstrip("+-\u2212")[:1].isdigit():
                 texts.append(self._script)
             texts.append(text)

@@ -117,7 +117,7 @@ class Tabular:
 
     Attributes:
         end: the index of the environment's last token.
-        caption: the caption within the environment; empty if there is none.
+        caption: the caption within the environment; empty without a caption.
     """
 
     def __init__(self, source: LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
@@ -247,7 +247,7 @@ class Tabular:
     def _step_inside(self, place: int) -> int:
         """Return 1 if a group or inner environment begins at this index, -1 if one ends there, else 0."""
         partner = self.source.partner.get(place)
-        # An environment without its own end is paired with the end of another one; treat it as empty.
+        # An environment without its own end is paired with another environment's end, and is treated as empty.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1

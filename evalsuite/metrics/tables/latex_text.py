@@ -1,4 +1,4 @@
-"""Convert LaTeX to the text that it prints: tokens, macros and the reader that combines them."""
+"""Convert LaTeX to the text that it prints: the tokens, the macros, and the reader that combines both."""
 
 # ruff: noqa: RUF001 - this module converts characters that look like others
 
@@ -144,7 +144,7 @@ def known_macros() -> frozenset[str]:
 
 @cache
 def _find_character(name: str) -> str:
-    """Return the character that a macro prints according to pylatexenc; empty if it prints none or takes arguments."""
+    """Return the character that a macro prints by pylatexenc; empty if it prints no character or takes arguments."""
     from pylatexenc import latex2text
 
     text = getattr(latex2text.get_default_latex_context_db().get_macro_spec(name), "simplify_repl", None)

@@ -1,6 +1,6 @@
 """Published metrics for tables: TEDS, GriTS, RMS and the F1 of names and cells, each as the mean over wanted tables.
 
-A wanted table without a predicted one counts 0.0.
+A wanted table without a predicted table counts 0.0.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _check_pairs(metric: str, noun: str, one: int, two: int, most: int) -> None:
         )
 
 
-MOST_STEPS = 1_000_000  # Maximum product of the two trees' numbers of nodes; a larger one would take minutes.
+MOST_STEPS = 1_000_000  # Maximum product of the two trees' numbers of nodes; a larger product would take minutes.
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
 
 
 def _find_path_starts(leftmost: list[int]) -> list[int]:
-    """Return for each leftmost leaf the topmost node whose subtree has it as the leftmost leaf."""
+    """Return for each leftmost leaf the topmost node whose subtree begins with this leaf."""
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
 
@@ -251,7 +251,7 @@ def _measure_rename_cost(one: TableNode, two: TableNode, *, with_content: bool) 
 
 
 MOST_COMPARISONS = 20_000_000
-"""Maximum pairs of cells, because memory and time grow with them: two tables of 200 by 20 cells have 16 million."""
+"""Maximum pairs of cells, because memory and time grow with the pairs: two tables of 200 by 20 have 16 million."""
 Box = tuple[int, int, int, int]
 
 
@@ -344,7 +344,7 @@ def _sum_best_alignments(cells: Rewards) -> Rewards:
 
 
 def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
-    """Find the best alignment of lines; among equally good ones, prefer more pairs, as the authors' code does."""
+    """Find the best alignment of lines; among equally good alignments, prefer more pairs, as the authors' code does."""
     import numpy as np
 
     height, width = rewards.shape
@@ -477,7 +477,7 @@ def cell_f1(
 
 
 def _list_elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
-    """Return the names of rows, the names of columns, and the cells with both names."""
+    """Return the names of rows, the names of columns, and the cells with the names of their row and column."""
     names, body = table.columns[1:], table.rows[1:]
     rows: set[TableElement] = {(row[0] if row else "",) for row in body}
     columns: set[TableElement] = {(name,) for name in names}

@@ -35,7 +35,7 @@ class MarkupReading:
     markup: Format | Literal["json", "mediawiki"]  # The markup of the tables.
     text: str  # The markup alone, without the text around it.
     tables: tuple[CellGrid, ...]  # The tables in order.
-    is_list: bool = False  # Whether the text has no table, and its items or texts were read as one column.
+    is_list: bool = False  # Whether list items or texts were read as one column, because the text has no table.
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
@@ -133,16 +133,16 @@ ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
     """Remove everything but the markup from an answer.
 
-    If code fences contain such markup, only their contents are read, else the whole answer. Everything before the first
-    and after the last piece of markup is removed; a piece is a tag in HTML, an environment in LaTeX, and in raw text a
-    row or the name above a table. Stripping twice changes nothing.
+    If code fences contain such markup, only their contents are read; otherwise, the whole answer is read. Everything
+    before the first and after the last piece of markup is removed; a piece is a tag in HTML, an environment in LaTeX,
+    and in raw text a row or the name above a table. Stripping twice changes nothing.
 
     Args:
         answer: the model's answer.
         format: the markup that the model was asked to write.
 
     Returns:
-        The markup; if there is none, the rest of the answer without surrounding blanks.
+        The markup; without any markup, the answer without surrounding blanks.
     """
     before, stripped = "", answer
     while stripped != before:
@@ -176,7 +176,7 @@ def _find_fenced_blocks(answer: str) -> Iterator[str]:
 
 
 def _cut(text: str, piece: re.Pattern[str]) -> str:
-    """Cut a text from its first opening piece to its last piece, or to its end if the last piece is opening."""
+    """Cut a text from its first opening piece to its last piece, or to its end if the last piece opens an element."""
     # A truncated answer ends within the element that it opened last.
     pieces = list(piece.finditer(text))
     first = next((match.start() for match in pieces if match["opens"]), None)
@@ -406,7 +406,8 @@ def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _read_printed(text: str) -> list[CellGrid]:
     """Read frames as pandas prints them: positions that are blank in all lines separate the columns.
 
-    A backslash ends the head of a frame whose other columns follow below. Rows and columns of dots were left out.
+    A backslash ends the head of a frame whose other columns follow below. Rows and columns of dots mark omitted data
+    and are removed.
     """
     tables, continues = list[CellGrid](), False
     for block in BLANK_LINES.split(text):
@@ -505,5 +506,5 @@ def read_format(name: str) -> Format:
 
 
 def detect_format(text: str) -> Format:
-    """Find the format of a text's tables: HTML or LaTeX if it contains their tags, else Markdown."""
+    """Find the format of a text's tables: HTML or LaTeX if the text contains their tags, else Markdown."""
     return next((markup for markup in ("html", "latex") if HINTS[markup].search(text)), "markdown")

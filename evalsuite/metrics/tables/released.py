@@ -1,6 +1,6 @@
 """Compute the H-Score exactly as the scripts released with Struc-Bench do (arXiv 2309.08963), mistakes included.
 
-Published numbers come from those scripts, so each part equals theirs to 1e-9. None of their code is used
+Published numbers come from these scripts, so each part equals the scripts' value to 1e-9. None of their code is used
 here; perf/h_score_plain.py implements the same definition step by step, and tests compare the two.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
-TREE_LIMIT = 100_000  # Maximum tags of a flattened tree: fifteen levels of nesting stay below it.
+TREE_LIMIT = 100_000  # Maximum tags of a flattened tree: fifteen levels of nesting stay below this limit.
 CELLS = {"table": ("th", "td"), "ul": ("li",), "ol": ("li",), "li": ("li",)}
 """The tags that mark cells. The first of these four keys that the reference contains selects the tags."""
 
@@ -302,7 +302,7 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
 def _cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
-    The script searches in the lower-case text but cuts the original one; if lower-casing changes the length
+    The script searches in the lower-case text but cuts the original text; if lower-casing changes the length
     (İ), the cuts are wrong. A missing name has the index -1, which is used like any other index: a search from
     -1 sees only the last character, and a slice that ends at -1 lacks the last character.
     """
@@ -315,7 +315,8 @@ def _cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_from(text: str, start: int, wanted: str) -> int:
-    # A search from -1 sees only the last character. No name fits into it, and a bar found there has the index -1.
+    # A search from -1 sees only the last character. No name fits into one character, and a bar found there has the
+    # index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 

@@ -169,8 +169,8 @@ class Substrings:
     def longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
         """Return the length of the longest runs within the rectangle, and where these runs start.
 
-        The starts in the first sequence ascend, each with its ascending starts in the second one. Without a run, the
-        length is 0.
+        Each start in the first sequence comes with its starts in the second sequence; all starts ascend. Without a run,
+        the length is 0.
         """
         import numpy as np
 

@@ -1,7 +1,7 @@
 """The table score: one number for the quality of a predicted table, computed from its content and its form.
 
 In a study of 282 outputs, this score agrees better with people's ratings than TEDS and GriTS;
-docs/table_metrics.md has the figures and how they were made.
+docs/table_metrics.md has the figures and the method.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class TableScore:
 
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
-        """The compared cells by table and row; rows and columns that only one side has are in their positions."""
+        """The compared cells by table and row; rows and columns of only one side are included at their positions."""
         return [_compare_pair(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
@@ -154,7 +154,7 @@ def table_score(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableScore:
-    """Score a predicted table against the wanted one.
+    """Score a predicted table against the wanted table.
 
     The prediction is a complete answer: text around its table is ignored, and the table may be written in any
     markup. An answer without any table scores 0.0 in every part.

@@ -179,7 +179,7 @@ class Chunks:
             self._keep_first()
 
     def add_pieces(self, name: str, pieces: Iterable[str]) -> None:
-        """Add a chunk piece by piece; if it is stored next to the page, only a few pieces are in memory."""
+        """Add a chunk piece by piece; if chunks are stored next to the page, only a few pieces are in memory."""
         if self._beside:
             self._write(name, _pack_pieces(pieces))
         else:
@@ -238,7 +238,7 @@ def read_cases(
 
 
 def _list_whole_lines(file: Path) -> Iterator[bytes]:
-    """Yield complete lines; a last line without a line end is still being written, or its run was killed."""
+    """Yield complete lines; a last line without a line end is unfinished, perhaps because its run was killed."""
     with file.open("rb") as stream:
         yield from (line for line in stream if line.endswith(b"\n"))
 
@@ -292,7 +292,7 @@ PARTS = (
 
 
 class CaseTable:
-    """Rows by case id; if a case is added twice, the later row counts. Closed at the end of its `with` block."""
+    """Rows by case id; if a case is added twice, the later row counts. Use the table in a `with` block."""
 
     def __init__(self) -> None:
         # A database without a name is a temporary file, which keeps only a few megabytes in memory.

@@ -1,4 +1,4 @@
-"""The data that the page has as soon as it opens: verdict, gates, baseline, benchmarks, cost, report sections."""
+"""Make the data that the page itself contains: verdict, gates, baseline, benchmarks, cost, report sections."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls the script.
-QUIET = 600.0  # Seconds without a new record after which an unfinished run counts as killed, if its lock does not tell.
+QUIET = 600.0  # Seconds without a new record after which a run counts as killed, unless its lock proves otherwise.
 
 
 def goes_on(folder: RunFolder) -> bool:
@@ -79,7 +79,7 @@ def follow(
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
-    # The run writes its own page when it ends, but the page of this function may have replaced it at that moment.
+    # The run writes its own page when it ends, but this function may have replaced that page at the same moment.
     finish(folder, declarations)
 
 

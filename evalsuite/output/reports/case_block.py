@@ -37,7 +37,7 @@ def case_block(record: Record, *, most: int | None = MOST) -> str:
 
 
 def baseline_line(record: Record, *, most: int | None = MOST) -> str:
-    """Write the baseline's answer to the same case, as a further line of its block."""
+    """Write the baseline's answer to the same case, as a further line of the case's block."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     scores = ", ".join(f"{name} {number(value, NUMBER)}" for name, value in record.scores.items())
     return _write_labelled("baseline", f"{answer}\n({scores or record.outcome})", most)
@@ -71,7 +71,7 @@ LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
 def cases_behind(decision: GateDecision, run: Run) -> list[str]:
-    """List the worst cases that a gate covers: those below their threshold, else the lowest scores."""
+    """List the worst cases that a gate covers: cases below their threshold, or else the lowest scores."""
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [
@@ -91,11 +91,11 @@ def cases_behind(decision: GateDecision, run: Run) -> list[str]:
 
 
 def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
-    """List the cases behind missed gates, then failures that no gate covers, then errors."""
+    """List the worst cases of missed gates, then failures that no gate covers, then errors."""
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in cases_behind(decision, run)]
     uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
-    # A case behind a gate may also be among the other failures.
+    # A case of a missed gate may also be among the other failures.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
 
 

@@ -166,7 +166,7 @@ def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 
 
 def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Compare all pairs of runs on the questions that both have, with corrected p-values and intervals."""
+    """Compare all pairs of runs on the questions that both runs have, with corrected p-values and intervals."""
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
@@ -224,7 +224,7 @@ def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table |
 
 
 def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List the metrics with different values, and one line for each metric that repeats another."""
+    """List the metrics with different values, and one line for each metric that repeats another metric."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return distinct(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
@@ -261,7 +261,7 @@ def radar(
 
     A greater distance from the centre is always better, so metrics for which lower is better are left out.
 
-    The spokes are the metrics that are shares in every run. If these are too few, the spokes are the values
+    The spokes are the metrics that are shares in every run. If these metrics are too few, the spokes are the values
     of the first tag with enough values, each with the mean of the primary metric.
     """
     drawn = any(isinstance(block, Chart) and block.kind == "radar" and _has_values(block) for block in section.blocks)

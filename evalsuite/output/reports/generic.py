@@ -110,13 +110,13 @@ def _explain_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
 
 
 def _list_grouping_tags(tally: Tally) -> list[str]:
-    # The tag `cluster` marks related cases for computing intervals; it does not define groups.
+    # The tag `cluster` marks related cases for computing intervals; this tag does not define groups.
     tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
 def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric. Add others only if all are shares, because they have a common axis."""
+    """Draw the first metric. Add others only if all are shares, because shares have a common axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
@@ -139,7 +139,7 @@ def _is_share(run: RunView, metric: str) -> bool:
     return all(0 <= value <= 1 for value in run.tally.values(metric))
 
 
-MOST_ATTEMPTS = 5  # maximum number of attempts for which each number has its own column
+MOST_ATTEMPTS = 5  # maximum number of attempts; each number up to it has a column
 
 
 def attempts_table(views: Sequence[RunView]) -> Table | None:

@@ -102,7 +102,7 @@ def _scale(chart: Chart, value: float) -> float:
 
 
 def _find_points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
-    """Return the values, and the distances to the lower and upper ends of their intervals; nan if there is none."""
+    """Return the values, and the distances to the lower and upper ends of their intervals; nan if one is missing."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value

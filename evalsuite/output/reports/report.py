@@ -60,7 +60,7 @@ def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Bloc
 
 
 def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
-    """Build the benchmark's own section or, if that fails, the generic one with the reason."""
+    """Build the benchmark's own section or, if that fails, the generic section with the reason."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:
         try:
@@ -257,7 +257,7 @@ def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
 
 
 def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
-    """Sort the cases without the best score: first those below their threshold, then by score, the worst first."""
+    """Sort the cases without the best score: cases below their threshold come first, then the worst scores."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
         for row in cases

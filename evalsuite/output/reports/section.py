@@ -49,7 +49,7 @@ class Table:
         columns: the table's columns.
         rows: the cells of each row, one for each column.
         note: the text below the table.
-        best: for each row the value to print in bold, or None; empty without any.
+        best: for each row the value to print in bold, or None; empty if no value is bold.
         folded: whether the table is folded among the details of its section.
     """
 
@@ -154,7 +154,7 @@ def plain_cell(cell: Cell) -> Any:
 
 
 def without_unmeasured(table: Table) -> Table:
-    """Remove columns that contain only dashes; a note names them.
+    """Remove columns that contain only dashes; a note names the removed columns.
 
     If nothing at all was measured, all columns stay, because the table must show that.
     """
@@ -182,7 +182,7 @@ def is_best(cell: Cell, column: Column, best: float | None) -> bool:
 
 
 def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
-    """Return the best number, unrounded; None if fewer than two were measured, or if all are equal."""
+    """Return the best number, unrounded; None if fewer than two numbers were measured, or if all are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
     numbers = [value for value in values if isinstance(value, float | int)]
     if len(numbers) < 2 or min(numbers) == max(numbers):
@@ -207,7 +207,7 @@ def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class LabelledCases:
-    """One row: its heading, its cases, and the view of their run."""
+    """One row: its heading, its cases, and the view of the cases' run."""
 
     label: str
     tally: Tally

@@ -65,7 +65,7 @@ class RunReport:
     sections: Sequence[Section]  # The sections of the report.
 
     def text(self, pictures: Sequence[str] = ()) -> str:
-        """Render the report as Markdown, with those charts that were drawn."""
+        """Render the report as Markdown, with the charts that were drawn."""
         text = "\n\n".join((self.top, contents(self.sections), render(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
 

@@ -55,8 +55,8 @@ class RaterAgreement:
     kind: RaterKind  # The kind of raters.
     question: str  # `verdict`, or the name of an aspect.
     raters: tuple[str, ...]  # The raters' names.
-    alpha: Estimate | None  # Krippendorff's alpha: nominal for verdicts, interval for scores; None if it is undefined.
-    # Cohen's kappa for each pair of raters of verdicts; None if it is undefined.
+    alpha: Estimate | None  # Krippendorff's alpha: nominal for verdicts, interval for scores; None if undefined.
+    # Cohen's kappa for each pair of raters of verdicts; None if kappa is undefined.
     kappas: tuple[tuple[str, str, float | None], ...] = ()
 
 
@@ -222,7 +222,7 @@ def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
 
 
 def _count_confusion(tally: Tally) -> str:
-    """Count each combination of people's verdict and the judge's; empty without pass-or-fail verdicts."""
+    """Count each combination of people's verdict and the judge's verdict; empty without pass-or-fail verdicts."""
     both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}

@@ -62,7 +62,7 @@ SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order
 
 
 def write_log(log: Sequence[Mapping[str, Any]]) -> str:
-    """Write all messages, one paragraph each, beginning with the speaker and the turn."""
+    """Write each message as a paragraph that begins with the speaker and the turn."""
     return "\n\n".join(f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log))
 
 

@@ -50,7 +50,7 @@ class Corrected:
     question: str  # The name of the averaged score.
     naive: Estimate  # The mean of the judge's scores over all cases.
     people_only: Estimate  # The mean of people's labels over the labelled cases.
-    corrected: Estimate  # The prediction-powered estimate from both.
+    corrected: Estimate  # The prediction-powered estimate from scores and labels.
     tuning: float  # The weight of the judge's scores, from 0 to 1.
     labelled: int  # The number of labels.
     truth: float | None = None  # The mean of people's labels over all cases; None if it is unknown.
