@@ -169,7 +169,7 @@ def _has_role(setting: AuthorsSetting) -> bool:
 
 
 def _scores(setting: AuthorsSetting, aspect: str) -> bool:
-    """Tell whether a setting scores an aspect, which is the name of one of the file's folders."""
+    """Tell whether a setting scores an aspect; a folder in the file's path has the aspect's name."""
     return not aspect or aspect in setting.file.split("/")
 
 

@@ -89,7 +89,7 @@ def read_mode(name: str) -> JudgingMode:
 
 
 class Modes(Mapping[str, str]):
-    """Descriptions of the modes by name; iteration leaves out modes with suffixes, which can be looked up."""
+    """Descriptions of the modes by name; modes with suffixes are accepted as keys but are not iterated."""
 
     def __getitem__(self, name: str) -> str:
         mode = read_mode(name)
@@ -138,7 +138,7 @@ class AsJudge:
         if mode.kind == "paper":
             chosen = choose_settings(self.released, mode, sample.tags["task"])
             facts["prompts"] = ", ".join(setting.file for setting in chosen.values()) or OWN_WORDS
-        # The signature leaves out the model under test, so models with the same prompts share a signature.
+        # Leave the model under test out of the signature, so that models with the same prompts share a signature.
         facts["signature"] = judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)

@@ -115,7 +115,7 @@ def solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# The paper's prompt asks for brevity, which suits the rules, and permits "unsure". Section 3.5 removes each in turn.
+# The paper's prompt asks for brevity and permits "unsure"; section 3.5 of the paper removes each instruction.
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -137,8 +137,8 @@ class PromptMode:
     """The options of a mode's prompt."""
 
     description: str
-    # `none`; `general`: two questions of general knowledge; or `template`: the same, but another question of the
-    # template replaces the answerable example.
+    # `general` shows two questions of general knowledge, one of them unanswerable. In `template`, another question of
+    # the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
     # `unsure` asks the model to say "unsure" and shows an example; `guess` asks the model to guess.

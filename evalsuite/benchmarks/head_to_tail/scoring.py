@@ -196,7 +196,7 @@ _MOST_WORDS = 8
 
 
 def is_missing(answer: str) -> bool:
-    """Tell whether an answer is empty or only says that the model does not know.
+    """Tell whether an answer is empty or only states that the model does not know.
 
     "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was
     Kubrick" and "Unsure. Stanley Kubrick" are attempts, and "Unknown Pleasures" is an answer.
@@ -408,7 +408,7 @@ _WRITTEN = tuple(
 
 
 def date_variants(answer: str) -> Iterable[str]:
-    """Yield other spellings of a date such as 1990-07-16 or 16 July 1990; forms like 07/16/1990 have none."""
+    """Yield other spellings of a date such as 1990-07-16 or 16 July 1990; slashes (07/16/1990) are ambiguous."""
     if (day := _parse_date(answer.strip())) is None:
         return
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day not in (11, 12, 13) else 0, "th")

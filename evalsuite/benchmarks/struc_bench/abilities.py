@@ -29,7 +29,7 @@ RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "sign missing",
 
 @dataclass(frozen=True, slots=True)
 class CellPair:
-    """A wanted data cell and the predicted cell in the same place, both without markup."""
+    """A wanted data cell and the predicted cell at the same position, both without markup."""
 
     predicted: str
     wanted: str
@@ -211,7 +211,7 @@ SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Facts of form that conc
 def abilities(
     comparison: TableComparison, *, source: str, form: float, markup: float, share: float
 ) -> dict[str, float]:
-    """Measure the abilities of an output, each in [0, 1]; leave out those that the item does not test.
+    """Measure the abilities of an output, each in [0, 1]; leave out abilities that the item does not test.
 
     If no table was wanted, only formatting is measured. If no wanted cell contains a value, coverage,
     comprehension and pragmatics are left out.

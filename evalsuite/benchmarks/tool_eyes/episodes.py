@@ -52,7 +52,7 @@ class ToolEyesSolver:
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.of(setup), setup.data
-        # Without a judge, the model under test also simulates the tools and the user, which records and report state.
+        # Without a judge, the model under test also simulates the tools and the user; records and report state this.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationLibrary(kept)

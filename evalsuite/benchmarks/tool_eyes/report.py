@@ -38,7 +38,7 @@ _PARTS_NOTE = (
     "only."
 )
 
-# Faults of a turn, in the order in which they are checked.
+# Faults of a turn, in the order of the checks.
 FAULTS = {
     "keywords": "a keyword is missing or out of order",
     "no_call": "no call where one was expected",
@@ -362,7 +362,7 @@ def _show_episode_tables(line: LabelledCases) -> list[Table]:
     """Show the worst episode and, if there are two or more episodes, a typical episode.
 
     The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
-    has the median score. Cases with equal scores keep their order.
+    has the median score. Ties keep the order of the cases.
     """
     read: Callable[[str], Record] = line.view.read
     metric = OVERALL if line.tally.values(OVERALL) else "format_alignment"

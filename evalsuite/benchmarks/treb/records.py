@@ -117,7 +117,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """A record's location, for messages and to find the files that the record names, which must be below `root`."""
+    """A record's location, for errors and for finding the record's files, which must be below `root`."""
 
     root: Path
     path: Path
@@ -139,7 +139,7 @@ class QuestionRecord:
     number: str | None  # The reference as a number, with a percent sign if any; None for a text.
     # Each table's `csv` (path or None), `header_rows`, `markdown` and `html` (empty if absent).
     tables: tuple[Mapping[str, Any], ...]
-    # The rules that an answer must keep (see `rules.py`); None if the record has none.
+    # The rules for answers (see `rules.py`); None if the record has no rules.
     rules: Sequence[Mapping[str, Any]] | None
     cluster: str = ""  # The id in the file, shared by the record's modes and translation.
 

@@ -36,7 +36,7 @@ LOST = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A question template: its id in the output file, and the type of its entities, which has its own buckets."""
+    """A question template: its id in the output file, and the type of its entities; each type has its own buckets."""
 
     id: str
     entities: str

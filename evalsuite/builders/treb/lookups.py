@@ -167,7 +167,7 @@ class Condition:
 
 
 def choose_value(sheet: Sheet, random: Random) -> Condition | None:
-    """Make the condition that a text column equals one of its repeated values."""
+    """Make a condition on rows: a text column has a given value, one that the column repeats."""
     if not sheet.groups:
         return None
     name = random.choice(list(sheet.groups))
@@ -176,7 +176,7 @@ def choose_value(sheet: Sheet, random: Random) -> Condition | None:
 
 
 def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
-    """Make a comparison of a numeric column with one of its values, true in some rows and false in others."""
+    """Make a comparison of a numeric column with one of its values; some rows, but not all, satisfy the comparison."""
     name = random.choice(list(sheet.compared))
     cells = sheet.compared[name]
     bound = random.choice([cell for cell in cells if cell is not None])

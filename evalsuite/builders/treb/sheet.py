@@ -168,7 +168,7 @@ def _has_second_header(table: SourceTable) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell is a plain decimal number, which pandas and people read in the same way."""
+    """Tell whether a cell is a plain decimal number, so that pandas and people read the same value."""
     return bool(NUMBER.fullmatch(cell))
 
 
@@ -182,12 +182,12 @@ FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
 # Distinct whole numbers that all have the same number of digits are codes if they have at least this many.
 SHORTEST_CODE = 7
-LONGEST_NUMBER = 15  # Digits that a float holds.
+LONGEST_NUMBER = 15  # Maximum digits that a float represents exactly.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")
 # `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.
 _NUMBER_LIKE = re.compile(r"\W*\d[\d\W]*([a-zA-Z]{1,4}\.?)?[\d\W]*")
-# Head nouns of English names whose numbers are codes.
+# Head nouns of English column names whose numbers are codes.
 _CODES = re.compile(
     r"no|nr|num|number|numbers|id|ids|identifier|code|codes|zip|zipcode|postcode|phone|"
     r"telephone|tel|fax|mobile|isbn|issn|ean|upc|sku|serial|account|acct|uid|uuid|guid|ref|"
