@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class LoggedCall:
     """One answered call."""
 
-    model: str  # Who was asked.
+    model: str  # The model's name.
     messages: tuple[Message, ...]  # The conversation as it was sent.
     completion: Completion  # The answer.
-    seconds: float  # Wall time, waiting for the limiter included.
-    number: int = 0  # The call's place among the calls that were sent, from 1.
+    seconds: float  # Wall time, including the wait for the limiter.
+    number: int = 0  # The call's number in the order of sending, from 1.
 
     @property
     def reply(self) -> Message:
@@ -40,7 +40,7 @@ class TraceSpan:
     """One OpenTelemetry span: a step of an application."""
 
     begin: int  # Nanoseconds since 1970.
-    event: Mapping[str, Any]  # The span as an event of a transcript, without its begin.
+    event: Mapping[str, Any]  # The span as an event of a transcript, without the field `begin`.
     call: LoggedCall | None  # The model call that the span describes.
 
 
@@ -55,7 +55,7 @@ class _Conversation:
         return keys[: len(self.keys)] == self.keys
 
     def observations(self, reply: int) -> dict[str, str]:
-        """Return the results that the application sent for the calls of one reply, keyed by call id."""
+        """Return the results that the application sent for the tool calls of one reply, by call id."""
         answers = itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply + 1 :])
         return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
 
@@ -65,24 +65,25 @@ class CallLog:
     """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
-    # The errors of calls that failed for good; each means that nothing was measured.
+    # The errors of calls that failed for good. If there is one, the case measured nothing.
     failures: list[Exception] = field(default_factory=list)
-    # Numbers for the calls, taken when they are sent.
+    # Numbers for the calls, drawn in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
-    # The faults that were played on purpose.
+    # The injected faults.
     faults: list[str] = field(default_factory=list)
     # The spans that the application itself reported.
     spans: list[TraceSpan] = field(default_factory=list)
-    # Fields of the application's requests that the model was not sent.
+    # Fields of the application's requests that were not sent to the model.
     left_out: set[str] = field(default_factory=set)
 
     def add(self, call: LoggedCall) -> None:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """Fill a transcript without messages and events with those of the calls, and add the spans.
+        """Add the spans to a transcript, and fill one without messages and events from the calls.
 
-        Without logged calls, those that the spans describe count. The fact `left_out` names fields of requests.
+        Without logged calls, the calls that the spans describe are used. The fact `left_out` names the fields that were
+        not sent to the model.
         """
         if self.left_out:
             facts = {**transcript.facts, "left_out": ", ".join(sorted(self.left_out))}
@@ -141,10 +142,10 @@ class CallLog:
                 yield _call_event(turn, tool_call, self._find_later_result(turn, tool_call) if seen is None else seen)
 
     def _find_later_result(self, turn: int, made: ToolCall) -> str:
-        """Find a call's result in any later request, because a changed system prompt begins a new conversation.
+        """Find a tool call's result in any later request, because a changed system prompt begins a new conversation.
 
-        The first request that holds the id decides. Ids may repeat, so the last result in it counts, except after
-        another call with the same id.
+        Only the first request that contains the id is searched. Ids may repeat, so the last result in that request
+        counts, except results after another call with the same id.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True

@@ -45,7 +45,7 @@ class AnsweringModel(Protocol):
 
 
 class CaseApi:
-    """Answers an OpenAI client's requests with the model of one case. Belongs to the thread of the background loop."""
+    """Answers clients' requests with the model of one case, in the thread of the background loop."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class CaseApi:
         left_out: set[str] | None = None,
     ) -> None:
         self._model = model
-        # Names of fields that the model is not sent.
+        # Names of fields that are not sent to the model.
         self._left_out = set() if left_out is None else left_out
         # Finds the model that answers for a name.
         self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
-        # The conversations, without their instructions, by the ids that `previous_response_id` may name.
+        # The conversations without instructions, by the response ids that `previous_response_id` may name.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:

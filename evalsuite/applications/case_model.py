@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _making = threading.Lock()
-"""Held while the API of a case is made: the case's own threads and the event loop may ask for it at once."""
+"""Held while a case's API is made, because the case's threads and the event loop may request the API at once."""
 
 
 class CaseModel(ModelHandle):
-    """The model of one case; it logs every call. All methods belong to the background loop's thread.
+    """The model of one case; it logs every call. Call all methods in the background loop's thread.
 
     Attributes:
         log: the requests and answers.
         effects: the tool calls of the case.
-        user_model: name and address of the model that plays users; None where the run has none.
-        models: the models that answer for the names that an application asks for; empty where this one answers all.
-        faults: what is played on purpose; None for models that play a part, and for judges.
+        user_model: name and address of the model that simulates users; None if the run has none.
+        models: the models by the names that an application requests; empty if this model answers all requests.
+        faults: the faults to inject; None for simulators and judges.
     """
 
     _asker: CaseAsker
@@ -100,10 +100,10 @@ class CaseModel(ModelHandle):
 
         Args:
             texts: the texts to embed.
-            name: the embedding model, at this model's address; None is this model.
+            name: the embedding model, at this model's address; None for this model.
             params: further parameters.
         """
-        # The run's generation parameters apply to its chat model, not to embeddings.
+        # The run's generation parameters apply to chat only, not to embeddings.
         asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
         with self._record_failures():
             messages = [Message("user", text) for text in texts]
@@ -116,10 +116,10 @@ class CaseModel(ModelHandle):
             return completion
 
     def find_model(self, name: str) -> CaseModel:
-        """Return the model that answers for a name in an application's request; its calls are logged here.
+        """Return the model for a name in an application's request; log that model's calls here.
 
         Raises:
-            SettingsError: `application(models=...)` lacks the name; this is the case's error as well.
+            SettingsError: `application(models=...)` lacks the name; the error is also the case's error.
         """
         if not self.models:
             return self
@@ -138,7 +138,7 @@ class CaseModel(ModelHandle):
         try:
             yield
         except RequestRefused:
-            # The caller's own mistake, which it may have expected.
+            # The request itself is wrong, which the application may have expected.
             raise
         except EvalsuiteError as error:
             self.log.failures.append(error)
@@ -146,7 +146,7 @@ class CaseModel(ModelHandle):
 
     @property
     def api(self) -> CaseApi:
-        """The OpenAI API that this model answers; made once, whichever thread asks first."""
+        """The OpenAI API that this model answers; the first thread that needs it makes it."""
         from evalsuite.applications.case_api import CaseApi
 
         with _making:
@@ -182,9 +182,9 @@ class CaseModel(ModelHandle):
             listener.close(endpoint)
 
     async def finish(self) -> None:
-        """Close the endpoints and store which requests the case cancelled by itself; called at its end."""
+        """Close the endpoints and store which requests the case itself cancelled; called at the end of the case."""
         self.close_endpoints()
-        # A call that was cancelled learns of it in the loop's next turn.
+        # The loop's next turn delivers cancellations to their calls.
         await asyncio.sleep(0)
         for request, seconds in self.meter.cancelled:
             with contextlib.suppress(RunError):
@@ -211,7 +211,7 @@ class BlockingModel:
     """The model of a case for code without `await`: each method waits for its answer.
 
     Args:
-        model: what is asked.
+        model: the model to call.
         loop: the model's event loop, which runs in another thread.
     """
 

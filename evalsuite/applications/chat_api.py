@@ -1,4 +1,4 @@
-"""An answer of the OpenAI API over HTTP: JSON, an event stream, or an error in the API's own shape."""
+"""Answers of the OpenAI API over HTTP: JSON, event streams, or errors in the API's format."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class HttpAnswer:
 
     status: int  # HTTP status.
     chunks: tuple[bytes, ...]  # The pieces of the body, in the order of sending.
-    content_type: str = JSON  # Of the body.
+    content_type: str = JSON  # The body's media type.
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the HTTP headers; `x-should-retry` stops clients from retrying, because the gateway has done it."""
+        """Return the HTTP headers; `x-should-retry` stops clients from retrying, because the gateway retries."""
         return {"Content-Type": self.content_type, "x-should-retry": "false"}
 
 
@@ -61,13 +61,13 @@ def json_answer(value: Any, status: int = 200) -> HttpAnswer:
 
 
 def chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
-    """Server-sent events as chat completions have them: data alone, and `[DONE]` at the end."""
+    """Make the server-sent events of a chat completion: data only, with `[DONE]` at the end."""
     events = [f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks]
     return HttpAnswer(200, (*events, end), EVENTS)
 
 
 def response_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
-    """Server-sent events as the Responses API has them: each with its type as name, numbered."""
+    """Make the server-sent events of the Responses API: numbered, each with its type as name."""
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
     return HttpAnswer(
         200, tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered), EVENTS
@@ -86,7 +86,7 @@ def failed_call(error: EvalsuiteError) -> HttpAnswer:
 
 
 def read_object(content: bytes) -> dict[str, Any]:
-    """Read a request's body."""
+    """Read a request's body, which must be a JSON object."""
     try:
         value = json.loads(content, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -97,12 +97,12 @@ def read_object(content: bytes) -> dict[str, Any]:
 
 
 def refusal(name: str, value: Any) -> BadRequest:
-    """Make the error for a field that would be lost."""
+    """Make the error for a field that cannot be passed to the model."""
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
 def text_or_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
-    """Make the arguments of a message: its lines of text, or parts where there is more than text."""
+    """Make the arguments of a message: text lines, or parts if a part is not text."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
     return {"parts": parts}
@@ -112,7 +112,7 @@ def read_arguments(call: ToolCall) -> dict[str, Any]:
     """Read the arguments of a call for an API that sends them as an object.
 
     Raises:
-        BadRequest: they are not a JSON object.
+        BadRequest: the arguments are not a JSON object.
     """
     try:
         arguments = json.loads(call.arguments or "{}")
@@ -138,7 +138,7 @@ class ChatRequest:
     messages: tuple[Message, ...]  # The conversation.
     tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
     params: Mapping[str, Any]  # Generation parameters.
-    # Fields about the server's work alone (effort, thoughts, caches), which a chat model is not sent.
+    # Fields that concern only the server (effort, thoughts, caches) and are not sent to a chat model.
     left_out: tuple[str, ...] = ()
 
 
@@ -161,7 +161,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the answer that is sent in one piece."""
+    """Make the answer that is not streamed."""
     message: dict[str, Any] = {"role": "assistant", "content": completion.text or None, "refusal": None}
     if completion.tool_calls:
         message["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
@@ -198,12 +198,12 @@ def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: 
 
 
 def pieces(text: str) -> list[str]:
-    """Split a text into words, each with the white space after it; joined they are the text."""
+    """Split a text into words, each with the white space after it, so that the joined pieces equal the text."""
     return re.findall(r"\s+|\S+\s*", text)
 
 
 def write_usage(usage: Usage) -> dict[str, Any]:
-    """Name the tokens by the API's names."""
+    """Write token counts under the API's names."""
     total = usage.prompt_tokens + usage.completion_tokens
     written = {"cache_write_tokens": usage.cache_write_tokens} if usage.cache_write_tokens else {}
     return {
@@ -241,7 +241,7 @@ class EmbeddingRequest:
     model: str  # The model's name in the application's request.
     texts: tuple[str, ...]  # The texts to embed, in order.
     params: Mapping[str, Any]  # Further parameters (`dimensions`).
-    as_base64: bool  # Whether vectors are wanted as base64, not as lists of numbers.
+    as_base64: bool  # Whether the client requests vectors as base64, not as lists of numbers.
 
 
 def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.chat_api import HttpAnswer
 
 BASE_URL = "http://evalsuite.invalid/v1"
-"""Nothing connects to it: no host has a name that ends with `.invalid` (RFC 2606)."""
+"""A placeholder that nothing connects to: no host's name ends with `.invalid` (RFC 2606)."""
 KEY = "the-gateway-holds-the-key"
 
 
@@ -32,7 +32,7 @@ class _Transport:
 
     @staticmethod
     def _find_timeout(request: httpx2.Request) -> float | None:
-        """Return the seconds that the caller waits for an answer: those of `with_options(timeout=...)`, if any."""
+        """Return the seconds that the caller waits for an answer, from `with_options(timeout=...)`; None if not set."""
         seconds: float | None = request.extensions.get("timeout", {}).get("read")
         return seconds
 
@@ -57,10 +57,10 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
 
 
 class BlockingTransport(_Transport, httpx2.BaseTransport):
-    """The transport of `OpenAI`, for any thread except the loop's own."""
+    """The transport of `OpenAI`, for any thread except the event loop's."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request; one that takes longer than its own time-out is cancelled."""
+        """Answer one request; cancel it after its own time-out."""
         if self._on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "
@@ -82,12 +82,12 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
 
 
 def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
-    """Make an `AsyncOpenAI` whose calls the case's model answers; its time limit is that of the run."""
+    """Make an `AsyncOpenAI` whose calls the case's model answers; the run's time limits apply."""
     client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
     return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 
 
 def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
-    """Make an `OpenAI` whose calls the case's model answers; its time limit is that of the run."""
+    """Make an `OpenAI` whose calls the case's model answers; the run's time limits apply."""
     client = httpx2.Client(transport=BlockingTransport(api, loop))
     return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)

@@ -1,4 +1,4 @@
-"""An application's own effects, such as the mails that it sends: each happens once, whatever is replayed or resumed."""
+"""An application's own effects, such as sent mails: replays and resumed runs do not repeat them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 def effect(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a function of the application that a replayed or resumed case must not run again.
 
-    Such a case gets the earlier result. Outside of a case's solver the function runs as always. Calls are matched in
+    Such a case gets the earlier result. Outside of a case's solver, the function runs normally. Calls are matched by
     the order of their start, so parallel calls must start in a fixed order. A call that raises is not stored.
 
     Args:
-        function: plain or async; its arguments and its result are JSON data, and tuples become lists.
+        function: a plain or async function whose arguments and result are JSON data; tuples become lists.
 
     Raises:
         SolverError: an argument or the result is not JSON data, or a plain function was called where it would block

@@ -1,7 +1,7 @@
 """A loopback address for programs in any language: one listener per process, one secret path per case.
 
 The listener is in the process that runs the case, so that programs on the hosts of remote workers can reach it, too.
-Its requests go to the run's gateway like every other call.
+Requests to the listener go to the run's gateway like all other calls.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Endpoint:
     """The address that serves one case's model while the case runs.
 
     Attributes:
-        base_url: what OpenAI's clients call the base URL; holds the case's secret.
-        api_key: the case's secret, for clients that insist on a key.
-        variables: further environment variables for programs: where they send their spans.
+        base_url: the base URL for OpenAI's clients; it contains the case's secret.
+        api_key: the case's secret, for clients that require a key.
+        variables: further environment variables for programs, which tell them where to send spans.
     """
 
     base_url: str = field(repr=False)
@@ -45,7 +45,7 @@ class Endpoint:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def env(self, **more: str) -> dict[str, str]:
-        """Return this process's environment with this endpoint as that of OpenAI, Anthropic and Gemini.
+        """Return this process's environment with variables that direct OpenAI's, Anthropic's and Gemini's clients here.
 
         Args:
             more: further variables.
@@ -78,7 +78,7 @@ class LoopbackServer:
         self._apis: dict[str, CaseApi] = {}
         # Requests that are being answered, by the case's secret.
         self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
-        # Bind the socket now, because the address must be known; early connections wait in the queue.
+        # Bind the socket now, because callers need the address; early connections wait in the queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
         self._started: asyncio.Task[None] | None = None
@@ -92,7 +92,7 @@ class LoopbackServer:
 
         application = web.Application(client_max_size=LARGEST_REQUEST)
         application.router.add_route("*", "/{path:.*}", self._handle)
-        # A client that hangs up cancels its call, as an application's own time-out within the process does.
+        # A client that disconnects cancels its call, like a time-out of an application within the process.
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         try:
@@ -108,7 +108,7 @@ class LoopbackServer:
         return Endpoint(base_url, token, api.spans.variables(base_url) if api.spans else {})
 
     def close(self, endpoint: Endpoint) -> None:
-        """Close an address and cancel the requests without an answer; the listener stays for the next case."""
+        """Close a case's address and cancel its unanswered requests; the listener stays open for the next case."""
         self._apis.pop(endpoint.api_key, None)
         for task in self._answering.pop(endpoint.api_key, ()):
             if task is not None:
@@ -160,7 +160,7 @@ _making = threading.Lock()
 
 
 def listener_of(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
-    """Return the loop's listener, made on first use from any thread."""
+    """Return the loop's listener; the first call, from any thread, makes the listener."""
     with _making:
         if loop not in _listeners:
             _listeners[loop] = LoopbackServer(loop)

@@ -32,7 +32,7 @@ SENT: Mapping[str, str] = {
     "topP": "top_p",
 }
 """Generation parameters, and their names in chat completions."""
-# Labels and safety settings concern the server alone.
+# Labels and safety settings are ignored, because they concern only the server.
 READ = frozenset(
     {"contents", "generationConfig", "labels", "safetySettings", "systemInstruction", "toolConfig", "tools"}
 )
@@ -69,7 +69,7 @@ def read_generation(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are set, by their names in JSON; the API reads `snake_case` as well."""
+    """Return the fields that are set, by their camelCase names, because the API accepts `snake_case` as well."""
     return {
         re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
         for name, value in mapping.items()
@@ -78,7 +78,7 @@ def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Convert the contents; a result without an id answers the oldest open call of its function."""
+    """Convert the contents; a result without an id belongs to the oldest unanswered call of its function."""
     open_calls: dict[str, list[str]] = defaultdict(list)
     for place, content in enumerate(contents):
         parts = [_fields(part) for part in content["parts"]]
@@ -109,7 +109,7 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 
 
 def _write_result(response: Any) -> str:
-    """Write a function's result as text; the client wraps a plain one into an object with one field."""
+    """Write a function's result as text; unwrap a plain result, which the client wraps in an object with one field."""
     match response:
         case {"result": value} | {"output": value} if len(response) == 1:
             return value if isinstance(value, str) else dumps(value)
@@ -121,7 +121,7 @@ def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     read: list[str | Mapping[str, Any]] = []
     for part in map(_fields, parts):
         if part.get("thought"):
-            # A chat model cannot be sent another model's thoughts.
+            # Skip another model's thoughts, because chat models do not accept them.
             continue
         if "text" in part:
             read.append(str(part["text"]))
@@ -145,7 +145,7 @@ def _read_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _lower_types(schema: Any) -> Any:
-    """Convert Gemini's variant of a JSON schema, whose types are in capitals."""
+    """Convert Gemini's variant of a JSON schema, whose type names are in capitals."""
     written = _fields(schema)
     for name, value in written.items():
         if name == "type":
@@ -215,7 +215,7 @@ def generation_object(completion: Completion, model: str, number: int) -> dict[s
         "usageMetadata": {
             "promptTokenCount": usage.prompt_tokens,
             "cachedContentTokenCount": usage.cached_tokens,
-            # Gemini counts thoughts apart.
+            # Gemini counts thoughts separately.
             "candidatesTokenCount": max(0, usage.completion_tokens - usage.reasoning_tokens),
             "thoughtsTokenCount": usage.reasoning_tokens,
             "totalTokenCount": usage.prompt_tokens + usage.completion_tokens,
@@ -226,7 +226,7 @@ def generation_object(completion: Completion, model: str, number: int) -> dict[s
 
 
 def generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the chunks of a streamed answer; see `generation_object`. The last one has reason and usage."""
+    """Make the chunks of a streamed answer; see `generation_object`. The last one has finish reason and usage."""
     (candidate,) = generation["candidates"]
     head = {name: generation[name] for name in ("modelVersion", "responseId")}
     parts = [

@@ -28,9 +28,9 @@ READ_ELSEWHERE = frozenset(
         *("store", "metadata"),
     }
 )
-"""Fields that are not sent under their own name; every other one is."""
+"""Fields that are not sent under their own name, unlike all others."""
 DEFAULTS: Mapping[str, Any] = {"background": False, "truncation": "disabled"}
-"""Values that ask for what chat completions do anyway; any other value of these fields is refused."""
+"""Values that equal the behaviour of chat completions; other values of these fields are refused."""
 LEFT_OUT = frozenset({"client_metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"})
 ENCRYPTED = "reasoning.encrypted_content"
 NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "max_tool_calls", "prompt", "truncation"})
@@ -57,14 +57,14 @@ def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Ch
 
 
 def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
-    """Keep a request as it is, for a server that has the Responses API; its messages are for the transcript.
+    """Keep a request as it is, for a server that has the Responses API; read its messages for the transcript.
 
     Args:
         before: the messages before `previous_response_id`.
-        overrides: the run's parameters, which precede those of the request.
+        overrides: the run's parameters, which replace those of the request.
 
     Raises:
-        BadRequest: the answer is asked for in the background, where nobody would store it.
+        BadRequest: the request asks for an answer in the background, which nobody would store.
     """
     if body.get("background"):
         raise refusal("background", body["background"])
@@ -81,7 +81,7 @@ def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides:
 
 
 def _make_readable(item: Any) -> Any:
-    """Return an item that reads as a message: an unknown one as JSON, and nothing for a thought."""
+    """Return an item that can be read as a message: an unknown item as JSON, and None for a thought."""
     if isinstance(item, Mapping) and item.get("type") == "reasoning":
         return None
     try:
@@ -179,7 +179,7 @@ def _make_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the generation parameters; raise `BadRequest` for a field that would be lost."""
+    """Convert the generation parameters; raise `BadRequest` for a field that cannot be passed to the model."""
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(NOT_IN_CHAT & given.keys()):
         if name not in DEFAULTS or given[name] != DEFAULTS[name]:
@@ -333,4 +333,4 @@ def _whole_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator
 
 
 WRITERS = {"message": _list_text_events, "function_call": _call_events}
-"""The functions that write the events of an item before it is done, by its type; others are written whole."""
+"""Functions that write the events of an unfinished item, by type; items of other types are written whole."""

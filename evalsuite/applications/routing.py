@@ -1,4 +1,4 @@
-"""Sends the calls of clients that an application makes itself, such as `OpenAI()`, to the case's model."""
+"""Redirects the calls of an application's own clients, such as `OpenAI()`, to the case's model."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
 KEYS = ("authorization", "x-api-key", "x-goog-api-key")
-LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients; Gemini's takes aiohttp where it can.
+LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients; Gemini's prefers aiohttp.
 
 
 @dataclass(slots=True)
 class Route:
     """The destination of the clients of one case."""
 
-    endpoint: Endpoint | None  # None: the calls are only counted.
-    loop: asyncio.AbstractEventLoop  # The event loop that answers them.
+    endpoint: Endpoint | None  # The endpoint that gets the calls; None only counts the calls.
+    loop: asyncio.AbstractEventLoop  # The event loop that answers the calls.
     past: int = 0  # Number of calls that went to the provider itself.
 
 
@@ -54,7 +54,7 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
 
 
 def _patch(library: Any) -> None:
-    """Wrap the transports of a library once; outside of a case they do what they did."""
+    """Wrap the transports of a library once; outside of a case they behave as before."""
     if library.HTTPTransport.handle_request.__module__ == __name__:
         return
     send, send_async = library.HTTPTransport.handle_request, library.AsyncHTTPTransport.handle_async_request
@@ -76,7 +76,7 @@ def _patch(library: Any) -> None:
 
 
 def _redirect(library: Any, request: Any) -> bool:
-    """Lead a request for a model to the case's endpoint, without the user's key; return whether it was led there."""
+    """Redirect a model request to the case's endpoint, without the user's key; return whether it was redirected."""
     address = _find_address(request.url.host, request.url.raw_path.decode("ascii"))
     if address is None:
         return False
@@ -89,7 +89,7 @@ def _redirect(library: Any, request: Any) -> bool:
 
 
 def _find_address(host: str | None, path: str) -> str | None:
-    """Find where a request is led, and count it if the case's function does not route; None for where it was sent."""
+    """Return the address to redirect a request to, or None; count the request if its case does not redirect."""
     route: Route | None = ROUTE.get()
     if route is None or host not in HOSTS:
         return None

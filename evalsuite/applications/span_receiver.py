@@ -16,13 +16,13 @@ from evalsuite.core.errors import SettingsError, SolverError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LARGEST_TRACE = 32 * 2**20  # Bytes of the exports of one case.
-MOST_SPANS = 10_000  # Of one case.
+LARGEST_TRACE = 32 * 2**20  # Maximum bytes of the exports of one case.
+MOST_SPANS = 10_000  # Maximum spans of one case.
 OPEN_TELEMETRY = "opentelemetry.exporter.otlp.proto.common"
 
 
 def require_opentelemetry(what: str) -> None:
-    """Refuse what needs the packages of the extra `otel` where they are missing."""
+    """Raise `SettingsError` if the packages of the extra `otel` are missing."""
     try:
         is_there = find_spec(OPEN_TELEMETRY) is not None and find_spec("opentelemetry.sdk") is not None
     except ModuleNotFoundError:
@@ -35,7 +35,7 @@ class SpanCollector:
     """Collects the spans of one question to an application.
 
     Args:
-        trace: the trace id, 32 hexadecimal digits, to which the spans within the process belong.
+        trace: the trace id (32 hexadecimal digits) of the spans within the process.
     """
 
     def __init__(self, trace: str) -> None:
@@ -49,7 +49,7 @@ class SpanCollector:
         """Receive one export, in JSON or protobuf.
 
         Raises:
-            BadRequest: the export is malformed, or the case has sent too much.
+            BadRequest: the export is malformed, or the case's exports exceed a limit.
         """
         with self._changing:
             try:
@@ -98,7 +98,7 @@ class SpanCollector:
 
     @contextmanager
     def within_process(self) -> Iterator[None]:
-        """Collect the spans of this trace that end in this process, and let new spans in this context belong to it."""
+        """Collect this trace's spans that end in this process, and add new spans in this context to the trace."""
         from opentelemetry.context import attach, detach
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
@@ -150,7 +150,7 @@ def _decode(content: bytes) -> dict[str, Any]:
     for resource in export.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
-                # OTLP's JSON has ids as hexadecimal digits; protobuf's has base64.
+                # OTLP's JSON has ids as hexadecimal digits; JSON converted from protobuf has base64.
                 span |= {name: b64decode(span[name]).hex() for name in IDS if name in span}
     return export
 

@@ -1,6 +1,6 @@
-"""Reads OpenTelemetry spans by the GenAI conventions and OpenInference's; of LangSmith's, the kinds of spans.
+"""Reads OpenTelemetry spans by the conventions of GenAI and OpenInference, and LangSmith's span kinds.
 
-A trace that is scored afterwards and the spans that an application reports during a run are read by the same rules.
+The same rules apply to traces that are scored afterwards and to spans that an application reports during a run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 UNREADABLE = (BadRequest, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
-"""What reading of a malformed trace raises."""
+"""Exceptions that reading a malformed trace may raise."""
 KEPT = ("gen_ai.", "llm.", "openinference.", "retrieval.", "langsmith.", "request_data", "response_data", "tool.name")
-"""Prefixes of the attributes that are read; others, such as HTTP headers, are dropped at once."""
+"""Prefixes of the attributes that are read; other attributes, such as HTTP headers, are dropped."""
 OPERATIONS = {"agent": "invoke_agent", "llm": "chat", "tool": "execute_tool", "retriever": "retrieval"}
 """GenAI operations by the kinds of spans of OpenInference and LangSmith."""
 NAMES = {"tool": ("gen_ai.tool.name", "tool.name"), "agent": ("gen_ai.agent.name",)}
@@ -29,7 +29,7 @@ LATEST = 2**64  # Nanoseconds since 1970, as OTLP counts them.
 
 
 def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Flatten one OTLP export to JSON data, which `read_span` reads."""
+    """Flatten one OTLP export to spans as JSON data, which `read_span` reads."""
     for resource in item["resourceSpans"]:
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
@@ -99,8 +99,8 @@ def _read_value(value: Any) -> Any:
 
 
 def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) -> LoggedCall | None:
-    """Read a model call; None if the span is another."""
-    # The span of an agent may repeat the messages of its model calls.
+    """Read a model call; return None if the span is not a model call."""
+    # Skip agents' spans, because they may repeat the messages of their model calls.
     if operation in {"invoke_agent", "create_agent", "execute_tool"}:
         return None
     if "gen_ai.output.messages" in attributes:
@@ -127,7 +127,7 @@ def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) ->
 
 
 def _read_parts(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
-    """Read messages in parts, as JSON text or as values."""
+    """Read messages that consist of parts; the attribute is JSON text or a value."""
     items = _parse(attributes.get(name) or [])
     if name.endswith("instructions"):
         items = [{"role": "system", "parts": items}] if items else []

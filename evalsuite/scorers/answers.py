@@ -33,7 +33,7 @@ class TargetScorer:
     """Scores an answer by one metric."""
 
     name: str
-    metric: _Comparison  # Compares the answer with the targets; returns a number in [0, 1].
+    metric: _Comparison  # The comparison of the answer with the targets; it returns a number in [0, 1].
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -64,7 +64,7 @@ def contains() -> TargetScorer:
 
 
 def token_f1() -> TargetScorer:
-    """Score `token_f1`: F1 of the words that the answer shares with the best target."""
+    """Score `token_f1`: F1 score of the words that the answer shares with the best target."""
     return TargetScorer("token_f1", text.token_f1)
 
 
@@ -273,7 +273,7 @@ class JsonSchema:
         return scores
 
     def read(self, answer: str) -> tuple[Any, str]:
-        """Read the value from the answer or its code fence; return also the fault, empty for a valid value."""
+        """Read the value from the answer or its code fence; also return the fault, which is empty for a valid value."""
         fenced = FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_constant)

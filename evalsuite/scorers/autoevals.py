@@ -1,4 +1,4 @@
-"""Scorers of autoevals as scorers."""
+"""Adapts scorers of autoevals to evalsuite."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def from_autoevals(
     """Score with a scorer of autoevals; the score has the scorer's name in lower case with underscores.
 
     Args:
-        scorer: a scorer or its class, such as `Factuality()`; one with a client of its own keeps that.
-        documents: a function of sample and transcript that returns the retrieved documents; by default those of the
-            spans, else the fact or the metadata `documents`.
-        judge: whether the scorer asks a model, which is the run's judge; False for scorers such as `Levenshtein`.
+        scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
+        documents: a function of sample and transcript that returns the retrieved documents; by default the
+            spans' documents, else the fact or the metadata `documents`.
+        judge: whether the scorer calls a model, which is then the run's judge; False for scorers such as `Levenshtein`.
 
     Raises:
         SettingsError: autoevals is not installed.
@@ -39,7 +39,7 @@ async def _measure(scorer: Any, case: ForeignCase) -> dict[str, Score]:
     import autoevals
 
     if case.model is not None:
-        # The client belongs to this thread's context, so that cases do not share it.
+        # The client is set in this thread's context, so that cases do not share a client.
         autoevals.init(client=case.model.openai(), is_async=True)
     made = scorer() if isinstance(scorer, type) else scorer
     more = {"context": case.documents} if case.documents else {}

@@ -1,4 +1,4 @@
-"""Metrics of DeepEval as scorers."""
+"""Adapts metrics of DeepEval to scorers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def from_deepeval(
     """Score with a metric of DeepEval; the score has the metric's name in lower case with underscores.
 
     Args:
-        metric: a metric, or a function that takes `model=` and returns one, such as `AnswerRelevancyMetric` or
-            `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which needs no key of OpenAI.
-        documents: a function of sample and transcript that returns the retrieved documents; by default those of the
-            spans, else the fact or the metadata `documents`.
-        judge: whether the metric asks a model, which is the run's judge in place of the metric's own.
+        metric: a metric, or a function that takes `model=` and returns a metric, such as `AnswerRelevancyMetric` or
+            `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which then needs no OpenAI key.
+        documents: a function of sample and transcript that returns the retrieved documents; by default the
+            spans' documents, else the fact or the metadata `documents`.
+        judge: whether the metric calls a model; the run's judge then replaces the metric's own model.
 
     Raises:
         SettingsError: DeepEval is not installed.
@@ -60,7 +60,7 @@ async def _measure(metric: Any, case: ForeignCase) -> dict[str, Score]:
             return case.judge.name
 
     if isinstance(metric, BaseMetric):
-        # A metric keeps the score of its last case.
+        # Copy the metric, because a metric stores the score of its last case.
         made = copy.copy(metric)
         if case.model is not None:
             made.model, made.using_native_model = Judge(), False

@@ -1,4 +1,4 @@
-"""Scores with metrics of other packages, whose model calls go to the run's judge."""
+"""Scores with metrics of other packages; the run's judge answers their model calls."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge wi
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List the retrieved documents: those of the spans, else of the fact, else of the metadata `documents`."""
+    """List the retrieved documents: from the spans, else from the fact `documents`, else from the metadata."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
 
 @dataclass
 class ForeignCase:
-    """The data that a foreign metric may read, and the model that it may ask."""
+    """The data that a foreign metric may read, and the model that it may call."""
 
     sample: Sample
     transcript: Transcript
@@ -53,7 +53,7 @@ class ForeignCase:
 
     @property
     def targets(self) -> list[str]:
-        """The right answers as texts."""
+        """The target answers as texts."""
         target = self.sample.target
         if target is None:
             return []
@@ -77,20 +77,20 @@ class ForeignCase:
 
 @dataclass(frozen=True, slots=True)
 class PlainForeignScorer:
-    """Scores with a metric that asks no model; made by `from_deepeval` and similar functions with `judge=False`."""
+    """Scores with a metric that calls no model; made by `from_deepeval` and similar functions with `judge=False`."""
 
     package: str
     metric: Any = field(repr=False)
     measure: Callable[[Any, ForeignCase], Awaitable[Scores]] = field(repr=False)
     find_documents: Documents
-    version: str  # Of the package.
-    arguments: str  # Of the metric, for fingerprints.
+    version: str  # The package's version.
+    arguments: str  # The metric's kind and arguments, for fingerprints.
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
         return await self.score(ForeignCase(sample, transcript, self.find_documents, None))
 
     async def score(self, case: ForeignCase) -> Scores:
-        """Run the metric in a thread with an event loop of its own, because some block theirs."""
+        """Run the metric in a thread with its own event loop, because some metrics block their event loop."""
         try:
             return await in_thread(lambda: asyncio.run(self._measure(case)))
         except EvalsuiteError:
@@ -109,7 +109,7 @@ class ForeignScorer:
     plain: PlainForeignScorer
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: CaseModel) -> Scores:
-        """Score one transcript; a judge's call that failed for good is the case's error."""
+        """Score one transcript; if a judge's call fails for good, raise its error."""
         access = BlockingModel(judge, asyncio.get_running_loop())
         try:
             return await self.plain.score(ForeignCase(sample, transcript, self.plain.find_documents, access))
@@ -143,7 +143,7 @@ def make_scorer(
 
 
 def _describe(metric: Any) -> str:
-    """Write the kind and the plain arguments of a metric."""
+    """Describe a metric by its kind and its plain arguments."""
     if isinstance(metric, partial):
         kind, given = _describe(metric.func), metric.keywords
     elif hasattr(metric, "__qualname__"):
@@ -155,16 +155,16 @@ def _describe(metric: Any) -> str:
 
 
 def snake_case(name: str) -> str:
-    """Convert a metric's name to a score's: `Answer Relevancy [GEval]` becomes `answer_relevancy_geval`."""
+    """Convert a metric's name to a score's name: `Answer Relevancy [GEval]` becomes `answer_relevancy_geval`."""
     words = "".join(letter.lower() if letter.isalnum() else " " for letter in name).split()
     return "_".join(words)
 
 
 def read_number(value: Any, note: object = None) -> Score:
-    """Convert a foreign score.
+    """Convert a foreign metric's value to a score.
 
     Raises:
-        ScoringError: it is not a number, because nothing was measured.
+        ScoringError: the value is not a number, so nothing was measured.
     """
     try:
         return Score(float(value), str(note or "")[:2000])

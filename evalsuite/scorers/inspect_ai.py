@@ -1,4 +1,4 @@
-"""Scorers of Inspect as scorers."""
+"""Adapts scorers of Inspect to evalsuite."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
-    """Score with a scorer of Inspect; the score has the scorer's name, or those of its dictionary.
+    """Score with a scorer of Inspect; the score has the scorer's name; a dictionary gives several scores by its keys.
 
     Args:
         scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
-        judge: whether the scorer asks a model, which is the run's judge, also as the role `grader`; for `includes()`
-            and its kin, False.
+        judge: whether the scorer calls a model, which is then the run's judge, also in the role `grader`; False for
+            scorers such as `includes()`.
 
     Raises:
         SettingsError: Inspect is not installed.

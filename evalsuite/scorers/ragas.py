@@ -1,4 +1,4 @@
-"""Metrics of Ragas as scorers."""
+"""Adapts metrics of Ragas to scorers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def from_ragas(
     """Score with a metric of `ragas.metrics.collections`; the score has the metric's name.
 
     Args:
-        metric: a metric, or a function that takes `llm=` (and `embeddings=`, if it has that parameter) and returns one,
+        metric: a metric, or a function that takes `llm=` (and optionally `embeddings=`) and returns a metric,
             such as `Faithfulness`.
-        documents: a function of sample and transcript that returns the retrieved contexts; by default those of the
-            spans, else the fact or the metadata `documents`.
-        judge: whether the metric asks a model, which is the run's judge in place of the metric's own.
+        documents: a function of sample and transcript that returns the retrieved contexts; by default the
+            spans' contexts, else the fact or the metadata `documents`.
+        judge: whether the metric calls a model; the run's judge then replaces the metric's own model.
 
     Raises:
         SettingsError: Ragas is not installed.

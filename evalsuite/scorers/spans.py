@@ -22,7 +22,7 @@ FEWER = Metric(range=None, better="lower")
 
 @dataclass(frozen=True, slots=True)
 class SpanScorer:
-    """Scores the spans of one name; made by `span`."""
+    """Scores the spans with one name; made by `span`."""
 
     name: str
     metric: str
@@ -68,7 +68,7 @@ class SpanScorer:
         ]
 
     def _is_under(self, event: SpanEvent, above: Mapping[str, SpanEvent]) -> bool:
-        # An application may send spans that are their own ancestors.
+        # Bound the loop, because an application may send spans that are their own ancestors.
         for _ in above:
             parent = above.get(event["parent"])
             if parent is None:
@@ -80,7 +80,7 @@ class SpanScorer:
 
     def _is_after(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
         earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
-        # Both numbers are rounded sums of nanoseconds.
+        # Allow a tolerance, because both times are rounded sums.
         end = min(earlier, default=math.inf) - 1e-6
         return all(event["begin"] >= end for event in found)
 
@@ -102,12 +102,12 @@ def span(
 
     Args:
         name: the name of the spans; `*` and `?` are wildcards here and in the other names.
-        metric: the name of the score, in place of `span`, where a benchmark has several of these scorers.
+        metric: the name of the score instead of `span`, for a benchmark with several of these scorers.
         operation: the operation of the spans: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or another.
-        count: how many spans must match: a number, or the least and the greatest; None for no limit.
-        after: each matching span begins after the first span of this name has ended.
+        count: how many spans must match: a number, or a minimum and a maximum (None for no maximum).
+        after: each matching span must begin after the first span of this name has ended.
         under: only spans within a span of this name count, at any depth.
-        seconds: greatest sum of the durations of the matching spans.
+        seconds: maximum sum of the durations of the matching spans.
 
     Raises:
         SettingsError: `count` is empty or negative, or `seconds` is negative.

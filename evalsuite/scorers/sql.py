@@ -1,4 +1,4 @@
-"""`sql_execution`: run a model's SQL query and the right one, in the sandbox, and compare their results."""
+"""`sql_execution`: run a model's SQL query and the target query in the sandbox, and compare their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Match = Literal["spider", "bird"]
 _INSIDE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
-# A block with its language, SQL perhaps on the line of the fence; the last block may be cut off.
+# A code block with its language; the SQL may begin on the fence's line, and the last block may lack its end.
 _BLOCK = re.compile(r"```[ \t]*(?:(\w*sql\w*)\b|[^\n`]*\n)(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _QUERY = re.compile(
     r"(?:^|(?<=[:>]))[ \t]*((?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^()]*\)\s*)?AS\b)"
@@ -35,7 +35,7 @@ for outcome in compare(sys.stdin.buffer.read(), *{given!r}):
     print(json.dumps(outcome), flush=True)
 """
 MOST_BYTES = 1 << 30
-# Seconds to copy the database into the sandbox, beside those of the two queries.
+# Seconds to copy the database into the sandbox, in addition to the time of the two queries.
 LOADING = 30.0
 
 
@@ -99,7 +99,7 @@ def _read_database(path: Path) -> bytes:
 
 
 def find_sql(answer: str) -> str:
-    """Return the last block of SQL, else the last block with a query, else a query in the text, else the whole."""
+    """Return the last block marked as SQL, else the last block with a query, else the last query, else the answer."""
     text = _END_SIGNS.sub("", answer)
     blocks = _BLOCK.findall(text)
     marked = [code for language, code in blocks if language]
@@ -113,15 +113,15 @@ def sql_execution(
     """Score `sql_execution`, 1.0 or 0.0: whether the answer's query returns what the target's query returns.
 
     Both queries run in the sandbox, on a copy of the SQLite file that the sample's metadata name under `database`. They
-    may only read. A right query that fails is an error of the case. The fact `sql` is `right`, `wrong`, `failed`,
+    may only read. If the target query fails, the case has an error. The fact `sql` is `right`, `wrong`, `failed`,
     `timed out` or `missing`.
 
     Args:
-        match: `spider` compares multisets of rows, or lists if the right query has ORDER BY; columns may come in any
-            order, and DISTINCT does not count, as in Spider's evaluator (Zhong et al., arXiv 2010.02840). `bird`
+        match: `spider` compares multisets of rows, or lists if the target query has ORDER BY. Columns may come in any
+            order, and DISTINCT is ignored, as in Spider's evaluator (Zhong et al., arXiv 2010.02840). `bird`
             compares sets of rows (Li et al., arXiv 2305.03111).
         timeout: seconds for each query; at most 100,000 rows are compared.
-        root: the folder to which the paths of databases are relative.
+        root: the folder that contains the databases; their paths are relative to it.
         sandbox: a sandbox shared with other scorers; by default a new one.
     """
     limits = Limits(memory=4 << 30, files=2 * MOST_BYTES, file=MOST_BYTES)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_ROWS, MOST_CELL = 100_000, 16 << 20
-"""Most rows of a result, and most bytes of a cell."""
+"""Maximum rows of a result, and maximum bytes of a cell."""
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-# A statement too many is a Warning in Python 3.11.
+# A second statement raises Warning in Python 3.11.
 FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)
 _DISTINCT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`)|\bdistinct\b""", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"year\s*\(\s*curdate\s*\(\s*\)\s*\)", re.IGNORECASE)
@@ -27,7 +27,7 @@ def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]
     Raises:
         sqlite3.Error, ValueError: the query fails, is not a query, runs too long, or returns too many rows.
     """
-    # A copy has no write-ahead log, so a database with one is read as it was last written to its file.
+    # Mark the copy as a database without a write-ahead log, because the copy has no log file.
     copy = database[:18] + b"\1\1" + database[20:] if database[18:20] == b"\2\2" else database
     end = time.monotonic() + seconds
     with closing(sqlite3.connect(":memory:")) as connection:
@@ -43,7 +43,7 @@ def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]
 
 
 def is_ordered(sql: str) -> bool:
-    """Tell whether the order of a query's rows counts, by the rule of Spider's evaluator."""
+    """Tell whether the order of a query's rows matters, by the rule of Spider's evaluator."""
     return "order by" in sql.lower()
 
 
@@ -57,7 +57,7 @@ def same_rows(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]], *, 
     wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
 
     def extend(chosen: list[int]) -> bool:
-        """Add columns to those chosen, as long as the parts of rows agree."""
+        """Extend the chosen columns recursively, as long as the partial rows agree."""
         if len(chosen) == len(wanted):
             return True
         part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above
@@ -77,7 +77,7 @@ def _as_spider_runs(sql: str) -> str:
 
 
 def compare(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of the right query, then, if it did not fail, that of the prediction."""
+    """Yield the outcome of the target query; unless it failed, also yield the outcome of the predicted query."""
     if match == "spider":
         gold, predicted = _as_spider_runs(gold), _as_spider_runs(predicted)
     try:

@@ -1,6 +1,6 @@
 """Scores episodes: compares the tool calls, or the final state of the world, with the expected ones.
 
-Precision is the share of the made calls that were expected; recall is the share of the expected calls that were
+Precision is the share of the made calls that were expected. Recall is the share of the expected calls that were
 made. Each call counts once. The alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil
 et al., "The Berkeley Function Calling Leaderboard", ICML 2025): with the alternative `""`, the argument may be left
 out.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")
 CONTROLS = frozenset({"finish", "ask_to_user"})
-"""Tools that episodes add to end or to ask their user; they count as calls only if they are expected."""
+"""Tools that episodes add, to finish or to ask the user; calls of these tools count only if they are expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ToolUse:
     Attributes:
         tool: the tool's name.
         arguments: the arguments by name. In an expected call, each is a value, `any_of(...)` or a predicate;
-            instead of a mapping, one predicate of all arguments is possible, and None accepts any.
+            instead of a mapping, one predicate may check all arguments; None accepts any arguments.
         partial: whether the made call may have further arguments.
     """
 
@@ -125,7 +125,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control(event: Mapping[str, Any]) -> bool:
-    """Tell whether a call is for an episode's own control, not for a tool of the same name; the executor decides."""
+    """Tell, by its executor, whether a call is for an episode's own control, not for a tool of the same name."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS
@@ -155,8 +155,8 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
 
     Args:
         order: the kind of agreement. `exact`: the same calls in the same order; `in_order`: all expected
-            calls in their order, perhaps with others between them; `any_order`: the same calls in any order;
-            `subset`: only expected calls; `superset`: all expected calls, and perhaps others.
+            calls in their order, possibly with others between them; `any_order`: the same calls in any order;
+            `subset`: only expected calls; `superset`: all expected calls, and possibly others.
     """
     if order == "exact":
         return len(expected) == len(made) and all(map(ToolUse.accepts, expected, made))
@@ -259,12 +259,12 @@ def tool_calls(
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
     repeats: bool = True,
 ) -> Calls:
-    """Score `calls` (0 or 1), `calls_precision` and `calls_recall`: the tool calls against the expected calls.
+    """Score tool calls against the expected calls: `calls` (0 or 1), `calls_precision` and `calls_recall`.
 
     All three scores are 1 if calls are neither expected nor made. Precision is 0 if calls are expected but not made.
 
     Args:
-        order: the agreement for which `calls` is 1: `exact`, `in_order`, `any_order`, `subset` or `superset`;
+        order: the kind of agreement that `calls` requires: `exact`, `in_order`, `any_order`, `subset` or `superset`;
             see `agrees`.
         expected: the expected calls, or a function of the sample that returns them; by default the sample's
             `metadata["calls"]`. For the forms of a call see `read_call`.

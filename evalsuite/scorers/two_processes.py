@@ -157,7 +157,7 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
         return base(value)
     if stay is not None:
         return {"type": "object", "value": stay(value)}
-    if isinstance(value, BaseException):  # An exception of the answer must not give access to its process.
+    if isinstance(value, BaseException):  # An exception must not give the answer access to this process.
         raise TypeError("an exception cannot be passed to the answer")
     raise NotPlainError(f"a value of the type {type(value).__name__} is not plain data")
 
@@ -217,13 +217,13 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def describe(self, token: str, names: list[str]) -> None:
-        """Send those of the names that are exceptions, each with the names of its base classes."""
+        """Send the names that are exception classes, each with the names of its base classes."""
         kinds = {name: self.names.get(name) for name in names}
         errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         _send(token, {name: _list_bases(kind) for name, kind in errors.items() if issubclass(kind, BaseException)})
 
     def call(self, token: str, request: str) -> None:
-        """Perform a request of the tests; send the exception, or the result and the arguments that may have changed."""
+        """Perform a request of the tests; send the exception, or the result and the possibly changed arguments."""
         operation, args, named = json.loads(request)
         message: Any
         try:
@@ -253,7 +253,7 @@ class AnswerProcess:
         ]
 
 
-# By such a method of a plain value, a test may pass the expected value or take the object's own word for an assertion.
+# Through these methods, a test may reveal the expected value or let the answer's object decide an assertion.
 DECIDING_METHODS = (
     {name for kind in (str, set, float) for name in dir(kind) if name.startswith(("is", "starts", "ends"))}
     | {"difference", "symmetric_difference", "intersection"}
@@ -405,12 +405,12 @@ class CheckProcess:
             # manipulate them there.
             self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
-            # The answer may name the class of an exception as it likes.
+            # The answer may choose any name for an exception's class.
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ") or "an exception"])
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:
         self._got_object = self._got_object or not self.is_named(bases)
-        # A function may return an object that the tests have made, as if the object were its result.
+        # A function may return an object that the tests have made, as if the function had made it.
         is_own = makes == bases[0] and makes in self._classes
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
@@ -446,7 +446,7 @@ def _write_error_text(error: BaseException) -> str:
 
 
 def _copy_content(argument: Any, left: Any) -> None:
-    """Give an argument the content that the answer's copy has after the call."""
+    """Update an argument to the content of the answer's copy after the call."""
     if type(argument) is not type(left):
         return
     if isinstance(argument, list | bytearray):

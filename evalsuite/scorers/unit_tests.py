@@ -29,7 +29,7 @@ SHAPES = (
     "`outputs`, also within `input_output`)"
 )
 _DRIVER = files(__package__).joinpath("two_processes.py").read_text("utf-8")
-# Allow integers of any length, because they pass between the two processes as text.
+# Allow integers of any length, because integers pass between the two processes as text.
 _BEGIN = (
     "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
     "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
@@ -37,7 +37,7 @@ _BEGIN = (
 # Code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 PASSED, NOT_PLAIN = "passed", "not plain"
-# Names by which a test reaches output, input, files or source code of the answer's process.
+# Names through which a test uses the output, input, files or source code of the answer's process.
 BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
 BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
 NO_PROGRAM = "the answer contains no program"
@@ -48,7 +48,7 @@ class UnitTests:
     """The tests for one program."""
 
     before: str = ""  # Code that runs before the answer, such as imports or the beginning of the program.
-    entry_point: str = ""  # The function that the tests call; empty if the tests name it themselves.
+    entry_point: str = ""  # The function that the tests call; empty if the tests themselves name the function.
     checks: Sequence[str] = ()  # Programs that run after the answer and raise if the answer is wrong.
     pairs: Sequence[tuple[str, str]] = ()  # Standard input and the expected standard output.
 
@@ -203,7 +203,7 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
     The program is the code block that defines the functions that the tests call. Without such a block, the
-    program is all blocks, or the whole answer if it has no block; the fact `form` says which (see `find_program`).
+    program is all blocks, or the whole answer if it has no block; the fact `form` states which (see `find_program`).
 
     The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
     `entry_point`, `prompt`), MBPP's (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or pairs of
