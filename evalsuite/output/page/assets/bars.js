@@ -1,6 +1,6 @@
-// Estimates as bars: a point, its interval, and what it is held against.
+// Draw estimates as bars: a point, its interval, and the value that the estimate is compared with.
 
-/** The range that a bar spans: [0, 1] for what lies in it, else all that it has to show. */
+/** The range of a bar: `least` if all values lie in it, else a range that shows all values. */
 function span(values, least = [0, 1]) {
   const numbers = values.filter((value) => Number.isFinite(value));
   if (numbers.every((value) => value >= least[0] && value <= least[1])) return least;
@@ -23,7 +23,7 @@ function at(range, value, className) {
   return el("span", { class: className, style: { left: along(range, value) } });
 }
 
-/** A gate: what was found, its interval, and the side of the threshold that is good. */
+/** Draws a gate: the estimate, its interval, and the good side of the threshold. */
 function gateBar(gate) {
   const { found, threshold } = gate;
   const range = span([found.low, found.high, found.value, threshold]);
@@ -36,7 +36,7 @@ function gateBar(gate) {
     at(range, threshold, "threshold"));
 }
 
-/** A difference around zero, with the loss that would matter. */
+/** Draws a difference around zero, with the loss that matters. */
 function differenceBar(difference, extent, { margin = null, lower = false, tone = "" } = {}) {
   const range = [-extent, extent];
   const bar = el("div", { class: `bar ${tone}`, role: "img", "aria-label": `difference ${withInterval(difference)}` });
@@ -46,14 +46,14 @@ function differenceBar(difference, extent, { margin = null, lower = false, tone 
   return bar;
 }
 
-/** A mean in its range, small enough for a table. */
+/** Draws a mean within its range, small enough for a table. */
 function meanBar(mean) {
   const range = span([mean.low, mean.high, mean.value]);
   return el("div", { class: "bar small", role: "img", "aria-label": withInterval(mean) },
     mean.low === null ? null : stretch(range, mean.low, mean.high, "reach"), at(range, mean.value, "point"));
 }
 
-/** How many cases came to what. */
+/** Draws the number of cases per outcome. */
 function outcomeBar(counts) {
   const total = OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0);
   const words = OUTCOMES.filter((outcome) => counts[outcome]).map((outcome) => countedOutcome(counts[outcome], outcome));

@@ -1,4 +1,4 @@
-// One case: what was asked, wanted and answered, how it was scored, and everything that was said on the way.
+// Show one case: question, answer, target, scores, and all messages.
 
 const MOST_RENDERED = 200000; // characters of one text that are shown at once
 
@@ -16,7 +16,7 @@ async function showCase() {
   article.scrollTop = 0;
 }
 
-/** The record of the case in each run that has it, this run's first. */
+/** Reads the record of the case from each run that has the case, from this run first. */
 async function recordsOf(row) {
   const numbers = OVERVIEW.kind === "comparison" ? [subjectNumber(), ...OVERVIEW.runs.keys()] : [0, ...(list.other ? [1] : [])];
   const runs = [];
@@ -78,7 +78,7 @@ function text(value, className = "text") {
   return [el("div", { class: className, dir: "auto" }, shown.slice(0, MOST_RENDERED)), rest];
 }
 
-/** A text as it stands, and the tables in it as tables. */
+/** Shows a text unchanged, and the tables in the text as tables. */
 function withTables(value, label) {
   const tables = typeof value === "string" && value.length < MOST_RENDERED ? findTables(value) : [];
   return [text(value), tables.slice(0, 6).map((table) => folded(`${table.format} table, rendered`, tableFrame(table, label), true))];
@@ -111,7 +111,7 @@ function reasoningOf(record) {
   return record.transcript?.reasoning ? folded("Reasoning", text(record.transcript.reasoning)) : null;
 }
 
-/** What each run answered; the first is held against the target, the others against the first. */
+/** Shows each run's answer; the first answer is compared with the target, the others with the first. */
 function sideBySide(runs) {
   const target = targetText(runs.find((run) => run.record)?.record.target);
   const first = answerOf(runs[0].record);
@@ -160,7 +160,7 @@ function judgePart(record) {
 
 const SPOKEN = new Set(["kind", "role", "content", "reasoning", "speaker", "turn", "order", "model"]);
 
-/** One thing that was said in a debate, or to a judge. */
+/** Shows one message of a debate or of a judge's conversation. */
 function spoken(entry) {
   if (entry === null || typeof entry !== "object") return text(String(entry));
   const speaker = entry.speaker ?? "judge";
@@ -189,7 +189,7 @@ function message(turn) {
 
 const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[\w+/=]+$/;
 
-/** A part of a message's content: pictures of kinds that can carry no script are shown, nothing is fetched. */
+/** Shows a part of a message's content: only pictures of types without scripts, and nothing is fetched. */
 function messagePart(part) {
   const url = part?.image_url?.url ?? "";
   if (PICTURE.test(url)) return el("img", { class: "figure-of", src: url, alt: "picture in the message" });
@@ -220,13 +220,13 @@ function program(event) {
     event.error ? [el("h4", {}, "error"), text(event.error, "code bad")] : null, figures(event.figures), texts(event.files));
 }
 
-/** Texts that a program wrote to files. */
+/** Shows texts that a program wrote to files. */
 function texts(list) {
   if (!Array.isArray(list)) return null;
   return list.filter((file) => typeof file?.text === "string").map((file) => folded(`file ${file.name}`, text(file.text, "code")));
 }
 
-/** Pictures that a program drew: PNG alone, which can carry no script. */
+/** Shows pictures that a program drew; only PNG, because this type cannot contain scripts. */
 function figures(list) {
   if (!Array.isArray(list)) return null;
   const data = list.map((figure) => String(figure?.png ?? figure?.data ?? figure).replace(/^data:image\/png;base64,/, "")).filter((figure) => /^iVBOR[\w+/=]+$/.test(figure));

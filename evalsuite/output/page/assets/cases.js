@@ -1,12 +1,12 @@
-// The cases of each run, one row each, and the whole record of one.
+// The cases of each run as rows, and the complete record of one case.
 
 const OUTCOMES = ["passed", "failed", "error", "skipped"];
 const OUTCOME_WORDS = { passed: "passed", failed: "below threshold", error: "error", skipped: "skipped" };
-/** So many cases of an outcome, in words. */
+/** Writes a number of cases with their outcome. */
 const countedOutcome = (count, outcome) => `${whole(count)} ${outcome === "error" && count !== 1 ? "errors" : OUTCOME_WORDS[outcome]}`;
 const OUTCOME_MARKS = { passed: "\u2713", failed: "\u2717", error: "!", skipped: "\u2013" };
 
-/** A member that the record itself has, not one that every object inherits. */
+/** Returns a property of the record itself, never an inherited one. */
 const own = (object, name) => (Object.hasOwn(object, name) ? object[name] : null);
 
 class Row {
@@ -39,7 +39,7 @@ class Row {
     return OUTCOMES[this.part("outcome")];
   }
 
-  /** How many epochs of its sample must pass; null where each case stands for itself. */
+  /** The number of the sample's epochs that must pass; null if each case counts by itself. */
   get needed() {
     return this.part("needed");
   }
@@ -48,18 +48,18 @@ class Row {
     return this.part("cause");
   }
 
-  /** Chunk and line of its record; null where the page holds only its scores. */
+  /** The chunk and line of the case's record; null if the page stores only its scores. */
   get at() {
     return this.part("at");
   }
 
-  /** What the case is called for short: what is between the brackets of its id. */
+  /** The case's short name: the text between the brackets of its id. */
   get name() {
     const start = this.case.indexOf("[");
     return start < 0 ? this.case.split("::").pop() : this.case.slice(start + 1, -1);
   }
 
-  /** What was asked, and in which mode: the same in every run and epoch. */
+  /** The question and the mode, which are equal in all runs and epochs. */
   get question() {
     const mode = this.tag("mode") ?? "";
     const written = mode.replaceAll(":", "-");
@@ -76,7 +76,7 @@ class Row {
     return Object.entries(this.part("tags"));
   }
 
-  /** A score; errors have none. */
+  /** A score; null for an error. */
   score(metric) {
     if (this.outcome === "error") return null;
     if (metric === "pass_rate") return { passed: 1, failed: 0 }[this.outcome] ?? null;
@@ -98,18 +98,18 @@ class Cases {
     return this.benchmarks.get(benchmark);
   }
 
-  /** Rows by their case's id; made when it is first asked for, as is the next. */
+  /** Rows by case id; the map is created on first use. */
   get byCase() {
     this.rowOfCase ??= new Map(this.rows.map((row) => [row.case, row]));
     return this.rowOfCase;
   }
 
-  /** Rows by what they ask, of all epochs. */
+  /** Rows of all epochs by question. */
   get byQuestion() {
     return byQuestion(this.rows);
   }
 
-  /** The row of the same case or, where the runs had different epochs, of the same question. */
+  /** Finds the row of the same case or, if the runs had different epochs, of the same question. */
   like(row) {
     return this.byCase.get(row.case) ?? this.byQuestion.get(row.question)?.[0];
   }
@@ -119,7 +119,7 @@ class Cases {
     return this.rowOfPlace.get(chunk * 1e6 + line);
   }
 
-  /** How many chunks hold its records. */
+  /** The number of chunks that store the run's records. */
   get chunks() {
     let most = -1;
     for (const { at } of this.rows) if (at && at[0] > most) most = at[0];
@@ -131,7 +131,7 @@ class Cases {
   }
 }
 
-/** The words that the rows of a benchmark have: causes of errors, values of each tag, names of metrics. */
+/** The values in a benchmark's rows: causes of errors, values of each tag, names of metrics. */
 class Words {
   constructor(benchmark) {
     this.benchmark = benchmark;
@@ -152,7 +152,7 @@ class Words {
 
 const grouped = new WeakMap();
 
-/** The rows of each question, in the order of first appearance; kept as long as the list of rows is. */
+/** Groups rows by question, in order of first appearance; the result is cached as long as the list of rows exists. */
 function byQuestion(rows) {
   if (grouped.has(rows)) return grouped.get(rows);
   const asked = new Map();
@@ -165,13 +165,13 @@ function byQuestion(rows) {
   return asked;
 }
 
-/** The cases of a run by its number. */
+/** Reads the cases of a run, given the run's number. */
 async function readCases(number) {
   const [names, ...rows] = JSON.parse(await textOf(`index-${number}`));
   return new Cases(number, names, rows);
 }
 
-/** A case's whole record; null where the page holds only its scores. */
+/** Reads a case's complete record; null if the page stores only its scores. */
 async function readRecord(row) {
   if (!row.at) return null;
   const [chunk, line] = row.at;
@@ -183,7 +183,7 @@ function parseRecord(line) {
   try {
     return JSON.parse(line);
   } catch {
-    // Python writes numbers that JSON has no word for.
+    // Python writes numbers (NaN, Infinity) that JSON lacks.
     return JSON.parse(line.replace(/(?<=[[:,])(?:NaN|-?Infinity)(?=[,\]}])/g, "null"));
   }
 }
@@ -196,7 +196,7 @@ function meanOverRows(rows, metric) {
   return values.length ? { value: sum / values.length, low: null, high: null, n: values.length } : null;
 }
 
-/** Rows with whether they passed; where a sample needs k of its epochs, one row per sample with whether it did. */
+/** Lists rows with whether they passed; if a sample needs k of its epochs, its rows are merged into one. */
 function rowsThatCount(rows) {
   const repeated = new Map();
   const counted = [];
@@ -209,7 +209,7 @@ function rowsThatCount(rows) {
   return counted;
 }
 
-/** Whether enough epochs of a sample passed; null where errors leave that open. */
+/** Tells whether enough epochs of a sample passed; null if errors leave this open. */
 function holds(epochs) {
   const [passed, unknown] = ["passed", "error"].map((outcome) => epochs.filter((row) => row.outcome === outcome).length);
   const least = epochs[0].needed;

@@ -1,4 +1,4 @@
-// The report's charts, drawn from their data so that they take the page's colours.
+// Draw the report's charts from their data, in the page's colours.
 
 const [CHART_WIDTH, CHART_HEIGHT] = [720, 260];
 const EDGE = { left: 56, right: 12, top: 12, bottom: 44 };
@@ -41,7 +41,7 @@ function frame(chart, inside) {
   const unscaled = (tick) => (chart.unit === "percent" ? tick / 100 : tick);
   const step = (CHART_WIDTH - EDGE.left - EDGE.right) / chart.labels.length;
   const crowded = chart.labels.some((label) => label.length * 6.2 > step);
-  // Slanted lines of text need this room beside each other; the last, and every so many before it, are shown.
+  // Slanted labels need this distance; if labels are crowded, only the last label and every n-th before it are shown.
   const every = crowded ? Math.ceil(SLANTED / step) : 1;
   return svg("svg", { viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT + (crowded ? 36 : 0)}`, role: "img", "aria-label": chart.title },
     axis.ticks.map((tick) => [
@@ -97,7 +97,7 @@ function lineChart(chart) {
     const aside = (number - (chart.series.length - 1) / 2) * 4;
     let path = "";
     series.values.forEach((estimate, place) => {
-      // A gap stays a gap.
+      // A missing value remains a gap.
       const follows = chart.joined ? path : place && series.values[place - 1];
       if (estimate) path += `${follows ? "L" : "M"}${x(place) + aside} ${y(estimate.value)}`;
     });

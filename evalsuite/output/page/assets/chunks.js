@@ -1,5 +1,5 @@
-// Compressed chunks of text: in the page itself, or scripts beside it, since a page that was opened from a
-// disk may load scripts and nothing else.
+// Read compressed chunks of text, which are in the page itself or in scripts beside the page, because a page that was
+// opened from a disk may load only scripts.
 
 const FOLDER = "page";
 const MOST_BYTES = 140e6; // of records kept unpacked; a larger run is unpacked again for each search
@@ -18,7 +18,7 @@ function staysUnpacked() {
   return OVERVIEW.bytes <= MOST_BYTES;
 }
 
-/** The text of a chunk of records. */
+/** Reads the text of a chunk of records. */
 async function chunkText(name) {
   if (!unpacked.has(name)) {
     const text = await textOf(name);

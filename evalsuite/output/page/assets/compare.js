@@ -1,4 +1,4 @@
-// Several runs: their metrics side by side, then every pair of them on the questions that both scored; or their history.
+// Compare several runs: their metrics, then each pair on the questions that both runs scored; or show their history.
 
 async function comparisonParts() {
   if (OVERVIEW.history) return [historyHero(OVERVIEW.history), OVERVIEW.sections.map(section)];
@@ -11,7 +11,7 @@ async function comparisonParts() {
   ];
 }
 
-/** Releases over time: whether the newest has drifted from a protected reference, and which did; the courses follow. */
+/** States whether the newest release has drifted from a protected reference, and in which metrics. */
 function historyHero({ drifts, latest }) {
   const drifted = latest.length > 0;
   return el("section", { class: `hero ${drifted ? "bad" : "good"}` },
@@ -34,7 +34,7 @@ function comparisonHero(runs) {
       el("a", { href: address("cases", { changed: "lost" }) }, "changed for the worse"))));
 }
 
-/** One row per benchmark, one column per run; the best in bold. */
+/** Makes one row per benchmark and one column per run; the best value is bold. */
 function glanceTable() {
   const head = ["benchmark", "metric", ...OVERVIEW.runs.map((run) => run.label)];
   return scrolled(el("table", { class: "figures" },
@@ -58,11 +58,11 @@ function direction(benchmark, metric) {
   return el("span", { class: "soft", title: lower ? "less is better" : "more is better" }, lower ? "\u2193" : "\u2191");
 }
 
-/** All pairs of runs by one metric of a benchmark, the metric to be chosen. */
+/** Compares all pairs of runs by one metric of a benchmark; the reader chooses the metric. */
 function pairsPart({ name, metric }) {
   const metrics = [...new Set(OVERVIEW.differences.filter((one) => one.benchmark === name).map((one) => one.metric))];
   if (!metrics.length) return null;
-  // The primary metric may not be measured, as without a judge.
+  // The primary metric may be missing, for example without a judge.
   const first = metrics.includes(metric) ? metric : metrics[0];
   const lines = el("div", {});
   const draw = (chosen) => replaceChildren(lines, pairLines(name, chosen));

@@ -1,13 +1,13 @@
-// What an answer shares with its target, word by word: the longest common subsequence.
+// Find what an answer shares with its target, word by word: the longest common subsequence.
 
 const MOST_WORDS = 1500;
 
-/** Words, spaces and marks of a text, in order. */
+/** Splits a text into words, spaces and marks, in order. */
 function tokens(text) {
   return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }
 
-/** Both texts as runs of `{text, same}`; null where they are too long to compare. */
+/** Compares two texts as lists of `{text, same}`; null if the texts are too long to compare. */
 function wordDiff(before, after) {
   const [a, b] = [tokens(before), tokens(after)];
   if (a.length > MOST_WORDS || b.length > MOST_WORDS) return null;
@@ -40,7 +40,7 @@ function runs(words, common) {
   const parts = [];
   words.forEach((text, place) => {
     const last = parts.at(-1);
-    // A space goes with what is before it.
+    // A space belongs to the part before it.
     const same = last && !text.trim() ? last.same : common.has(place);
     if (last && last.same === same) last.text += text;
     else parts.push({ text, same });
@@ -48,7 +48,7 @@ function runs(words, common) {
   return parts;
 }
 
-/** A text with what the other lacks marked. */
+/** Marks the parts of a text that the other text lacks. */
 function marked(parts, tag, meaning) {
   return parts.map(({ text, same }) => (same || !text.trim() ? text : el(tag, { title: meaning }, text)));
 }

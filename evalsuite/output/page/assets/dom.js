@@ -1,15 +1,14 @@
-// The only way in which this page makes elements. Text becomes a text node, never markup: whatever a model
-// wrote stays what it is.
+// Make all elements of this page. Text becomes a text node, never markup, so a model's text cannot change the page.
 
 const SVG = "http://www.w3.org/2000/svg";
 const OWN_PROPERTIES = new Set(["value", "checked", "disabled", "open", "hidden", "selected", "tabIndex"]);
 
-/** An element; children are elements, text or numbers; null and false are passed over. */
+/** Makes an element; children are elements, text or numbers; null and false are ignored. */
 function el(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-/** The same for a picture's elements. */
+/** Makes an element of an SVG picture. */
 function svg(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -38,12 +37,12 @@ function replaceChildren(element, ...children) {
   append(element, children);
 }
 
-/** Says something to a screen reader. */
+/** Announces a text to screen readers. */
 function announce(text) {
   document.getElementById("live").textContent = text;
 }
 
-/** A button that copies a text. */
+/** Makes a button that copies a text. */
 function copyButton(label, text) {
   const button = el("button", { type: "button", class: "quiet", onclick: copy }, label);
   async function copy() {
@@ -59,7 +58,7 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // A page from a disk may not be let near the clipboard's own interface.
+    // A page that was opened from a disk may lack access to the clipboard.
     const area = el("textarea", { class: "visually-hidden" });
     area.value = text;
     document.body.append(area);

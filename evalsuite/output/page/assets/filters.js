@@ -1,4 +1,4 @@
-// What is filtered, sorted and shown, and how it stands in the page's address.
+// Filter, sort and choose the shown cases, and store these settings in the page's address.
 
 const NOTHING_FILTERED = {
   benchmark: "", outcome: [], tag: [], metric: "", min: "", max: "", cause: "", changed: "", gate: "", q: "",
@@ -6,7 +6,7 @@ const NOTHING_FILTERED = {
 const DEFAULTS = { ...NOTHING_FILTERED, sort: "", columns: [], case: "", subject: "", against: "" };
 const LISTS = new Set(["outcome", "tag", "columns"]);
 
-/** The view and its state, from the address. */
+/** Reads the view and its state from the address. */
 function readAddress(hash) {
   const [view, query = ""] = hash.replace(/^#/, "").split("?");
   const state = { ...DEFAULTS, view: VIEWS.includes(view) ? view : "overview" };
@@ -26,17 +26,17 @@ function writeAddress(state) {
   return `#${state.view}${text ? `?${text}` : ""}`;
 }
 
-/** The address of a view with other filters. */
+/** Writes the address of a view with other filters. */
 function address(view, changes = {}) {
   return writeAddress({ ...DEFAULTS, view, ...changes });
 }
 
-/** The metric that a row is shown and ranked by. */
+/** Finds the metric by which a row is shown and ranked. */
 function metricOf(row, state) {
   return state.metric || PRIMARY.get(row.benchmark) || null;
 }
 
-/** The rows that all filters but the search keep. */
+/** Lists the rows that pass all filters except the search. */
 function filterRows(rows, state, other) {
   const gate = state.gate === "" ? null : (OVERVIEW.verdict?.gates ?? [])[Number(state.gate)];
   const tags = state.tag.map((text) => text.split(/:(.*)/s));
@@ -55,7 +55,7 @@ function filterRows(rows, state, other) {
   });
 }
 
-/** Whether a gate looks at a case. */
+/** Tells whether a gate covers a case. */
 function isBehind(gate, row) {
   if (gate.benchmark !== "*" && gate.benchmark !== row.benchmark) return false;
   if (gate.value === null) return true;
@@ -73,7 +73,7 @@ function hasChanged(row, state, other) {
   return loss !== 0 || row.outcome !== before.outcome;
 }
 
-/** How much worse a case is than before; 0 where nothing can be compared. */
+/** Measures how much worse a case is than before; 0 if nothing can be compared. */
 function lossOf(row, before, metric) {
   const [now, then] = [row.score(metric), before?.score(metric) ?? null];
   if (now === null || then === null) {
@@ -87,14 +87,14 @@ function isLowerBetter(benchmark, metric) {
   return LOWER_IS_BETTER.has(`${benchmark}.${metric}`);
 }
 
-/** Rows in the order that the state asks for. */
+/** Sorts rows in the order that the state selects. */
 function sortRows(rows, state, other) {
   const downwards = state.sort.startsWith("-");
   const name = state.sort.replace(/^-/, "");
   const key = name ? sortKey(name, state, other) : defaultKey(state, other);
   const keyed = rows.map((row, place) => ({ row, place, key: key(row) }));
   const sign = downwards ? -1 : 1;
-  // What has no value comes last, whichever way.
+  // Rows without a value come last in both directions.
   keyed.sort((one, two) => {
     if (one.key === two.key) return one.place - two.place;
     if (one.key === null) return 1;
@@ -104,7 +104,7 @@ function sortRows(rows, state, other) {
   return keyed.map(({ row }) => row);
 }
 
-/** What one would look at first: the greatest losses, else failures with the lowest scores. */
+/** Sorts by relevance: the greatest losses, or else failures with the lowest scores. */
 function defaultKey(state, other) {
   if (other && OVERVIEW.kind === "comparison") {
     return (row) => {
@@ -138,7 +138,7 @@ function sortKey(name, state, other) {
   return (row) => row.part(name) ?? null;
 }
 
-/** This score minus the other run's. */
+/** Subtracts the other run's score from this run's score. */
 function changeOf(row, state, other) {
   const metric = metricOf(row, state);
   const [now, then] = [row.score(metric), other?.like(row)?.score(metric) ?? null];

@@ -1,4 +1,4 @@
-// The list of cases: filters, what they come to, and rows that exist only while they are seen.
+// Show the list of cases: filters, totals of the filtered cases, and rows that exist only while they are visible.
 
 const ROW_HEIGHT = 36;
 const ROWS_AROUND = 12;
@@ -42,7 +42,7 @@ function changeCell(row) {
   return el("span", { class: loss > 0 ? "bad" : loss < 0 ? "good" : "" }, difference === 0 ? "0" : signed(difference));
 }
 
-/** The columns that are shown; tags and single metrics are columns, too. */
+/** Lists the visible columns; tags and single metrics are columns, too. */
 function shownColumns() {
   const narrow = window.innerWidth < 700 || (state.case !== "" && !state.columns.length);
   const chosen = state.columns.length ? state.columns : defaultColumns();
@@ -100,7 +100,7 @@ async function refreshCases() {
   if (open >= 0) reveal(open);
 }
 
-/** The rows that hold what is looked for; null where nothing is. */
+/** Finds the rows that match the search; null without a search. */
 async function searched() {
   const key = `${list.cases.number} ${state.q}`;
   if (!searchTerms(state.q).length) {
@@ -129,7 +129,7 @@ function showProgress(share, matches) {
 
 function showFilters() {
   const place = document.getElementById("filters");
-  // What is typed in stays as it is while its own changes come back.
+  // Keep the focus and the cursor of the search field while the filters are redrawn.
   const focus = document.activeElement?.id;
   const cursor = focus === "search" ? document.activeElement.selectionStart : null;
   const open = place.querySelector("details")?.open ?? window.innerWidth >= 700;
@@ -229,7 +229,7 @@ function columnField() {
       el("input", { id: `column-${name}`, type: "checkbox", checked: shown.includes(name), onchange: () => change({ columns: toggled(shown, name) }) }), el("span", {}, title(name))))));
 }
 
-/** What is filtered, each with a way to take it away. */
+/** Shows each active filter with a button that removes it. */
 function chips() {
   const chip = (text, changes) => el("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => change(changes, { step: true }) }, text, el("span", { "aria-hidden": "true" }, "\u00d7"));
   const gate = state.gate === "" ? null : (OVERVIEW.verdict?.gates ?? [])[Number(state.gate)];
@@ -247,7 +247,7 @@ function chips() {
   return el("div", { class: "chips" }, all, el("button", { type: "button", class: "quiet", onclick: () => change(NOTHING_FILTERED, { step: true }) }, "Clear all"));
 }
 
-// ---- what the filtered cases come to
+// ---- totals of the filtered cases
 
 function showTallies() {
   const counts = {};
@@ -266,7 +266,7 @@ function meanOf(name, mean, difference) {
     difference ? el("small", { class: "change" }, `${signed(difference.value)} [${fixed(difference.low)}, ${fixed(difference.high)}], p ${probability(difference.p).replace(/^(?!<)/, "= ")}`) : null);
 }
 
-/** All metrics of one benchmark, or the primary metric of several. */
+/** Measures all metrics of one benchmark, or the primary metric of several benchmarks. */
 function talliedMetrics() {
   const groups = new Map();
   for (const row of list.rows) {
@@ -285,12 +285,12 @@ function talliedMetrics() {
   }).filter(([, mean]) => mean);
 }
 
-/** Whether the filters choose cases by what was answered: selection on the outcome biases means and differences. */
+/** Tells whether filters choose cases by their answers; such a selection biases means and differences. */
 function choosesByAnswers(state) {
   return Boolean(state.q || state.outcome.length || state.min !== "" || state.max !== "" || state.cause || state.changed);
 }
 
-/** The filtered part with computed intervals: "" for all cases, `tag:value` for one value; null for any other filter. */
+/** Names the filtered part with computed intervals: "" for all cases, `tag:value` for a value; else null. */
 function knownPart(state) {
   if (choosesByAnswers(state)) return null;
   const gate = state.gate === "" ? null : (OVERVIEW.verdict?.gates ?? [])[Number(state.gate)];
@@ -304,7 +304,7 @@ function whyWithoutInterval(state) {
   return knownPart(state) === null ? "No intervals or p-values: they are computed for all cases and for single tag values." : "";
 }
 
-/** The second run minus the first, as the report computed it; null if it did not. */
+/** Finds the difference of the second run from the first in the report's data; null if it was not computed. */
 function differenceOf(benchmark, metric, part, first, second) {
   const same = OVERVIEW.differences.filter((one) => one.benchmark === benchmark && one.metric === metric && one.part === part);
   const found = same.find((one) => one.first === first && one.second === second);

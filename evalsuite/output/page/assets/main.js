@@ -1,4 +1,4 @@
-// Which view is shown, what stands in the address, and the keys.
+// Select the view, update the address and handle keys.
 
 const OVERVIEW = JSON.parse(document.getElementById("overview").textContent);
 const VIEWS = OVERVIEW.kind === "index" ? ["overview"] : ["overview", "cases", "report"];
@@ -9,7 +9,7 @@ let state = readAddress(location.hash);
 
 const runsRead = new Map();
 
-/** The cases of a run; read when they are first asked for. */
+/** Returns the cases of a run, which are read on first use. */
 function casesOf(number) {
   if (!runsRead.has(number)) runsRead.set(number, readCases(number));
   return runsRead.get(number);
@@ -23,7 +23,7 @@ function againstNumber() {
   return state.against === "" ? OVERVIEW.against : Number(state.against);
 }
 
-/** Changes the state; `step` makes it one that the browser's back button returns to. */
+/** Changes the state; `step` adds an entry to the browser's history. */
 function change(changes, { step = false } = {}) {
   state = { ...state, ...changes };
   history[step ? "pushState" : "replaceState"](null, "", writeAddress(state));

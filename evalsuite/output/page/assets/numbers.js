@@ -1,4 +1,4 @@
-// How numbers are printed. They are rounded here and nowhere before.
+// Print numbers, which are rounded only here.
 
 const ABSENT = "\u2013"; // a dash: not measured
 const MINUS = "\u2212";
@@ -47,7 +47,7 @@ function money(dollars) {
   return dollars < 0.01 ? `$${dollars.toFixed(5)}` : `$${dollars.toFixed(2)}`;
 }
 
-/** A moment as the reader's own clock shows it. */
+/** Prints a time in the reader's time zone. */
 function moment(text) {
   const date = new Date(text);
   if (!text || Number.isNaN(date.getTime())) return text || ABSENT;

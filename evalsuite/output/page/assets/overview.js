@@ -1,4 +1,4 @@
-// The first screen: may this model be released, and what is that based on?
+// Show the first screen: whether the model may be released, and the reasons.
 
 const GATE_MARKS = { met: "\u2713", missed: "\u2717" };
 const CHANGE_WORDS = { "no worse": ["\u2713", "good"], worse: ["\u2717", "bad"], undecided: ["?", "open"] };
@@ -41,7 +41,7 @@ function hero(verdict) {
       reasonList(verdict.reasons, "reasons"), reasonList(verdict.remarks, "remarks")));
 }
 
-/** For a run in progress, whose verdict is still open. */
+/** Shows a run in progress, whose verdict is still open. */
 function liveHero(run, verdict) {
   return el("section", { class: "hero open" }, el("p", { class: "stamp", "aria-hidden": "true" }, "\u2026"),
     el("div", {}, el("p", { class: "model" }, run.model ?? "no model"), el("h1", {}, "Still running"),
@@ -93,7 +93,7 @@ function gateAddress(gate, number) {
 }
 
 function baselinePart(baseline, number) {
-  // Metrics have scales of their own; measured in the losses that matter, all bars are of one kind.
+  // Metrics have different scales. Measured in losses that matter, all bars have the same scale.
   const losses = baseline.metrics.flatMap((metric) => [metric.low, metric.high, metric.difference].filter(Number.isFinite).map((value) => Math.abs(value) / (metric.margin || 1)));
   const extent = Math.max(2, ...losses) * 1.06;
   const left = Object.entries(baseline.left_out).filter(([, count]) => count).map(([side, count]) => `${count} cases are ${side}.`);
@@ -133,7 +133,7 @@ function benchmarkTable() {
       el("td", { class: "soft" }, benchmark.source))))));
 }
 
-/** A table that scrolls by itself where it is wider than the page. */
+/** Makes a table that scrolls if it is wider than the page. */
 function scrolled(table) {
   return el("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "table" }, table);
 }

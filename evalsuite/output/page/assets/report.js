@@ -1,4 +1,4 @@
-// The report's sections: tables, charts and passages, with the figures that report.md prints.
+// Show the report's sections: tables, charts and passages, with the figures that report.md prints.
 
 function showReport(main) {
   const sections = OVERVIEW.sections.map(section);
@@ -20,7 +20,7 @@ function section({ title, blocks }) {
   return el("section", { class: "part", id: slug(title) }, el("h2", {}, title), folding(blocks));
 }
 
-/** Blocks in order; neighbouring tables and charts that the report folds are closed together. */
+/** Shows blocks in order; adjacent tables and charts that the report folds are folded together. */
 function folding(blocks) {
   const shown = [];
   let closed = null;
@@ -61,7 +61,7 @@ function prose(text) {
   return text.split(/\n{2,}/).map((paragraph) => el("p", {}, plainProse(paragraph)));
 }
 
-/** Markdown's few marks in the report's own prose: code and bold. */
+/** Converts the little Markdown in the report's own text: code and bold. */
 function plainProse(text) {
   return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((piece) => {
     if (/^`.+`$/.test(piece)) return el("code", {}, piece.slice(1, -1));

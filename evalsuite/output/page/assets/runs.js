@@ -1,4 +1,4 @@
-// The index of runs: each with its verdict, and how the metrics went over time.
+// Show the index of runs: each run with its verdict, and the metrics over time.
 
 function showIndex(main) {
   const rows = [...OVERVIEW.runs].reverse();

@@ -1,17 +1,17 @@
-// Full-text search over the whole records: questions, answers, programs, judges' words.
+// Search the complete records: questions, answers, programs, judges' messages.
 
-/** Words that must all be there; "several words" in quotes stand together. */
+/** Splits a query into terms that must all occur; words in quotes are one term. */
 function searchTerms(query) {
   return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)].map((match) => match[1] ?? match[2].replaceAll('"', ""))
     .filter(Boolean);
 }
 
 /**
- * The rows whose records hold all terms.
+ * Finds the rows whose records contain all terms.
  *
- * @param cases the run.
- * @param query what is looked for.
- * @param progress called with the share that was searched and the rows found so far.
+ * @param cases the run's cases.
+ * @param query the text of the search field.
+ * @param progress function of the share that was searched and the rows found so far.
  * @param signal ends the search early.
  */
 async function searchCases(cases, query, progress, signal) {
@@ -23,7 +23,7 @@ async function searchCases(cases, query, progress, signal) {
   let next = chunks ? recordsText(cases, 0) : null;
   for (let chunk = 0; chunk < chunks; chunk++) {
     const text = await next;
-    // The next one is on its way while this one is searched.
+    // Read the next chunk while this chunk is searched.
     next = chunk + 1 < chunks ? recordsText(cases, chunk + 1) : null;
     next?.catch(() => null);
     if (signal.aborted) return matches;
@@ -42,7 +42,7 @@ function recordsText(cases, chunk) {
   return chunkText(`r${cases.number}-${chunk}`);
 }
 
-/** Unpacks a run while its reader is still looking at the list, so that the first search finds it unpacked. */
+/** Unpacks a run while its reader looks at the list, so that the first search is fast. */
 async function unpackAhead(cases) {
   if (!staysUnpacked()) return;
   for (let chunk = 0; chunk < cases.chunks; chunk++) {
@@ -83,14 +83,14 @@ function shortText(row) {
   return `${row.name}\n${row.part("asked")}\n${row.part("answered")}\n${row.part("expected")}`;
 }
 
-/** The fields of a record that a reader sees as text when the case is open. */
+/** Fields of a record that are shown as text when the case is open. */
 const SEEN = ["benchmark", "sample", "model", "source", "tags", "input", "target", "transcript", "error", "cause", "notes", "logs"];
 
 function shownWords(record) {
   return SEEN.map((field) => allWords(record[field])).join("\n");
 }
 
-/** All texts of a value, without the names of its fields and without encoded pictures. */
+/** Lists all texts of a value, without names of fields and without encoded pictures. */
 function allWords(value) {
   if (typeof value === "string") return /^(?:data:|iVBOR)/.test(value) ? "" : value;
   if (value === null || typeof value !== "object") return "";

@@ -1,4 +1,4 @@
-// A sheet of cases to label, by keyboard alone. Labels stay in this browser until they are saved as CSV.
+// Show a sheet of cases to label by keyboard. Labels stay in this browser until they are saved as CSV.
 
 const sheet = JSON.parse(document.getElementById("overview").textContent);
 const labels = new Map(Object.entries(readLabels()));
@@ -19,7 +19,7 @@ function setLabel(label) {
   try {
     localStorage.setItem(sheet.key, JSON.stringify(Object.fromEntries(labels)));
   } catch {
-    // Without storage, the labels are in this page alone.
+    // Without storage, the labels exist only in this page.
   }
   if (label !== null && at < sheet.cases.length - 1) at += 1;
   show();

@@ -1,7 +1,7 @@
-// Tables that a model wrote in Markdown, HTML or LaTeX, shown as tables. What is found is read as text cell by
-// cell, a new table is made of it, and that stands in a frame that may neither run nor load anything.
+// Show tables that a model wrote in Markdown, HTML or LaTeX. Their cells are read as text, and a new table is made
+// from the text, in a frame that may neither run nor load anything.
 
-/** The tables of a text, each `{format, rows: [[{text, span, depth, head}]]}`. */
+/** Finds the tables of a text, each as `{format, rows: [[{text, span, depth, head}]]}`. */
 function findTables(text) {
   if (/<table[\s>]/i.test(text)) return htmlTables(text);
   if (/\\begin\{(?:tabular|array|longtable)/.test(text)) return latexTables(text);
@@ -9,7 +9,7 @@ function findTables(text) {
 }
 
 function htmlTables(text) {
-  // A document made by the parser loads nothing and runs nothing; what is not a table's is left out even so.
+  // A parsed document loads and runs nothing; markup outside of tables is removed in addition.
   const parsed = new DOMParser().parseFromString(tablesAlone(text), "text/html");
   return [...parsed.querySelectorAll("table")].map((table) => ({
     format: "HTML",
@@ -27,7 +27,7 @@ function htmlTables(text) {
 const MARKUP = /<!--[\s\S]*?(?:-->|$)|<(script|style)\b[\s\S]*?(?:<\/\1\s*>|$)|<(\/?)([a-z][\w-]*)((?:"[^"]*"|'[^']*'|[^'">])*)>/gi;
 const KEPT = new Set(["table", "caption", "thead", "tbody", "tfoot", "tr", "td", "th", "br"]);
 
-/** The markup of tables, without anything else and without attributes but spans. */
+/** Keeps only the markup of tables, and only spans among its attributes. */
 function tablesAlone(text) {
   return text.replace(MARKUP, (whole, hidden, close, name, attributes) => {
     const tag = name?.toLowerCase();
@@ -87,7 +87,7 @@ function latexCell(source, head) {
   return { text, span: wide ? bounded(Number(wide[1])) : 1, depth: 1, head };
 }
 
-/** A table in a frame that may do nothing. */
+/** Puts a table into a frame that may neither run nor load anything. */
 function tableFrame(table, label) {
   const lines = table.rows.map((row) => `<tr>${row.map(cellMarkup).join("")}</tr>`);
   const frame = el("iframe", {
