@@ -108,7 +108,7 @@ def find_repository(root: Path) -> Path:
 
 
 def write_new(file: Path, text: str, needed: str = "") -> str:
-    """Write a file unless it exists; return a line that reports this, and the text that an existing file lacks."""
+    """Write a file unless it exists; return a line for the user, which names the text that an existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:

@@ -280,7 +280,7 @@ class _Question:
 
 
 def _list_points(scale: Any) -> list[tuple[str, str, str]]:
-    """List the points of a scale whose points are single digits, which have keys; empty for other scales."""
+    """List a scale's points if all are single digits, so that each has a key; empty for other scales."""
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]

@@ -290,11 +290,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corruptions and, unless it is one of `PERSUASIONS`, to the original answers.
-
-        Returns:
-            1.0 for each case whose verdict and order of scores stay the same, otherwise 0.0.
-        """
+        """Apply a trick to detected corruptions and, unless it is one of `PERSUASIONS`, to the original answers."""
         names = self._draw(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]

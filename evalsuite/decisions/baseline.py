@@ -353,7 +353,7 @@ def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: C
 def _find_scale(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
-    """Find a metric's width of range and its own margin (None: the default share), or explain why there is none."""
+    """Find the width of a metric's range and the margin that a gate names, or return why no width is known."""
     if metric.range is not None:
         low, high = metric.range
         outside = [value for value in values if not low <= value <= high]

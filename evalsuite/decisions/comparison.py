@@ -195,7 +195,7 @@ class ComparedMetric:
     tag: str | None  # The tag's name, if the gate has one.
     value: str | None  # The tag's value; None for all cases.
     metric: str
-    lower_is_better: bool  # Whether a rise is a loss.
+    lower_is_better: bool  # Whether a higher value is a loss.
 
     def __str__(self) -> str:
         cases = f"{self.tag}={self.value}" if self.tag else self.value
@@ -351,7 +351,7 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
 
 
 def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
-    """Find a metric's declaration; an undeclared metric gets one without a range."""
+    """Find a metric's declaration; an undeclared metric gets a default declaration without a range."""
     if metric == PASS_RATE:
         return SHARE
     return run.metrics(benchmark).get(metric, Metric())

@@ -1,4 +1,4 @@
-"""Decide gates during a run, by confidence sequences that stay valid however often they are checked.
+"""Decide gates during a run, by confidence sequences, which stay valid regardless of the number of checks.
 
 Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). Other scores in [0, 1] use the hedged
 capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random order, so the
@@ -62,11 +62,7 @@ class PlannedOrder(Generic[T]):
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
-        """Yield the results that can be used after an item has finished.
-
-        Args:
-            result: the item's result; None if the item has no result.
-        """
+        """Yield the results that can be used after an item has finished; pass None for an item without a result."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -83,7 +79,7 @@ def spread(wanted: Sequence[T], hands: int) -> list[T]:
 
 
 def dealt(ids: Sequence[T], hands: int) -> list[T]:
-    """List the first item of each worker's part, then the second, and so on: roughly the order in which they finish."""
+    """List the first items of all workers' parts, then all second items, and so on: roughly the order of completion."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left
@@ -304,10 +300,7 @@ class EarlyStop:
 def early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Return a function that makes the comparisons of all gated metrics with all baselines.
-
-    The function's argument is each comparison's share of the error probability.
-    """
+    """Return a function that makes the comparisons with all baselines from each comparison's share of the error."""
     compared = [(baseline, subject) for baseline in baselines for subject in find_subjects(baseline, gates, rules)]
 
     def make(share: float) -> list[EarlyComparison]:

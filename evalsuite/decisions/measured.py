@@ -1,4 +1,4 @@
-"""The cases and metrics that a gate checks: all cases of a benchmark, or those with a tag."""
+"""The cases and metrics that a gate checks: all cases of a benchmark, or the cases with a tag."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # The reason why the benchmark's code (and metrics that were not stored) are missing.
+    gone: str = ""  # The reason why the benchmark's code, and each metric that was not stored, is missing.
     # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 

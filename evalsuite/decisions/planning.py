@@ -257,11 +257,7 @@ def _estimate_variance(
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate the variance of a difference, and describe the source of the estimate.
-
-    The source is two earlier runs if there are two, else the baseline's epochs, else the spread of the baseline's
-    scores, as if the two runs were independent.
-    """
+    """Estimate a difference's variance from two earlier runs, else from epochs, else as for two independent runs."""
     from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())

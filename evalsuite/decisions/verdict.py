@@ -179,7 +179,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
 
 
 def _qualify(findings: _Findings) -> Iterator[str]:
-    """Yield additions to the headline of a good or incomplete run: no gate was applied, or cases are too few."""
+    """Yield additions to the headline of a good or incomplete run, such as a shortage of cases."""
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
     elif shortage := next(filter(None, (each.describe_shortage() for each in findings.against)), ""):
@@ -277,7 +277,7 @@ def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> st
 
 
 def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Add to a decision on which samples it is based; withdraw it if cases were selected or a price is unknown."""
+    """Add a description of the samples to a decision; change it to `no data` for selected cases and unknown prices."""
     gate = decision.gate
     # A gate on the judge is about the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]

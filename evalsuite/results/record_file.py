@@ -37,11 +37,7 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> bool:
-    """Write `records.jsonl` again if it lacks records of the journal, because the run was killed or is in progress.
-
-    Returns:
-        Whether the run has a readable journal.
-    """
+    """Write `records.jsonl` again if it lacks records of the journal; return whether the run has a readable journal."""
     journal = _journal(folder)
     if journal is None:
         return False

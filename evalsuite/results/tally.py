@@ -241,7 +241,7 @@ class RunView:
         label: the run's name in tables: the model, or the run's name if several runs have the same model.
         tally: all cases of the benchmark in this run.
         judge: the judge model; None if the run had no judge.
-        source: a description of where the samples came from.
+        source: a description of the samples' origin.
         read: function that reads one case's complete record from the run's folder.
         declared: range and direction of each declared metric.
     """

@@ -120,7 +120,7 @@ def clustered_kappa(
         clusters: the cluster of each item; None if items are independent.
 
     Returns:
-        The bounds are nan with fewer than three clusters.
+        Kappa with its interval, whose bounds are nan with fewer than three clusters.
 
     Raises:
         ValueError: as for `cohen_kappa`, or the confidence is outside of (0, 1).
@@ -181,7 +181,7 @@ def ac1_interval(
         clusters: the cluster of each item; None if items are independent.
 
     Returns:
-        The bounds are nan with fewer than three clusters.
+        AC1 with its interval, whose bounds are nan with fewer than three clusters.
     """
     value, groups = (gwet_ac1(a, b, categories=categories), list(range(len(a)) if clusters is None else clusters))
     if len(set(groups)) < 3:
@@ -395,16 +395,10 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 def alpha_without_each_cluster(
     things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
-    """Compute alpha of all rated items, and alpha without each cluster, for a jackknife.
+    """Compute alpha of all things, then alpha without each cluster in order of first appearance, for a jackknife.
 
-    The observed and the expected disagreement come from sums over items, so a cluster is left out by subtraction.
-
-    Args:
-        things: one list of ratings per item.
-        clusters: the cluster of each item.
-
-    Returns:
-        Alpha of all items, then one alpha per cluster, in order of first appearance.
+    Each thing is a list of ratings. Both disagreements come from sums over things, so a cluster is left out by
+    subtraction.
     """
     import numpy as np
 
@@ -462,6 +456,6 @@ def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) 
 
     if level == "nominal":
         return np.asarray(1 - np.eye(len(values)))
-    # The ordinal difference of two values is the number of ratings between them, with half of their own ratings.
+    # The ordinal difference of two values is the number of ratings between them, plus half of those at the two values.
     scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(totals) - totals / 2
     return np.asarray((scale[:, None] - scale[None, :]) ** 2)

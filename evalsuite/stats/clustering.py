@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 T = TypeVar("T")
-ROUNDING = 1e-12  # Relative spread below which values count as equal except for floating-point noise.
+ROUNDING = 1e-12  # Relative spread below which values count as equal, because it may be floating-point noise.
 
 
-_SAME = 1e-9  # Relative width of an interval below which its values count as equal.
+_SAME = 1e-9  # Width of an interval, relative to the largest value, below which all values count as equal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class ClusteredMean:
     def pvalue_above(self, null: float) -> float:
         """Compute the one-sided p-value of `mean <= null` against `mean > null`.
 
-        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test is used instead,
-        with p = 2 to the power of minus the number of clusters.
+        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test over clusters is
+        used instead.
         """
         from scipy.special import stdtr
 
@@ -106,9 +106,9 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
     For residual sums r and shares w of all n values, the squared error is the sum of r^2 / (1 - w) over the clusters,
     divided by n^2. This is the bias-reduced sandwich CR2, with Satterthwaite's degrees of freedom: Bell and McCaffrey,
     "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey Methodology 28, 2002).
-    Clusters of one size get Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor G / (G - 1) and G - 1
-    degrees of freedom; Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), states it for evaluations. With one
-    value per cluster it is the textbook's s / sqrt(n).
+    For G clusters of equal size, the result equals Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor
+    G / (G - 1) and G - 1 degrees of freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With one
+    value per cluster, the standard error is s / sqrt(n).
     """
     return mean_of_clusters(*cluster_totals(numbers(values), clusters))
 
@@ -153,8 +153,8 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
         clusters: the cluster of each value, such as the sample of an epoch, or the document that a question is about.
 
     Returns:
-        The interval. It is the whole line for a single cluster, and also if all clusters have the same mean: values
-        without variation do not show that they cannot vary.
+        The interval. It is the whole line for a single cluster, and also if all clusters have the same mean, because
+        values without variation do not show that values cannot vary.
 
     Raises:
         ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is outside of

@@ -131,9 +131,7 @@ def rank_interval(
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-MORE_CLUSTERS = (
-    2  # Intervals of 12 to 100 pairs miss the truth in up to 16% with one cluster, and in up to 6% with two.
-)
+MORE_CLUSTERS = 2  # With one, intervals of 12 to 100 pairs miss the true value in up to 16%; with two, in up to 6%.
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 
@@ -272,7 +270,7 @@ class ClusterDraws:
     def interval(
         self, statistic: Statistic, has: NDArray[np.bool_] | None = None, *, resamples: int | None = None
     ) -> Correlation:
-        """Compute a statistic of the pairs that have a value, with its percentile interval over the resamples."""
+        """Compute a statistic of the pairs for which `has` is true, with its percentile interval over the resamples."""
         counted = np.ones(self._size, dtype=bool) if has is None else has
         if counted.sum() < FEWEST:
             return Correlation(np.nan, np.nan, np.nan)
@@ -319,7 +317,7 @@ COEFFICIENTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
 }
 SLOW = "Kendall"
 SHARE_OF_SLOW = 5
-"""Kendall's tau takes several times as long as the other coefficients, so it uses a fifth of the resamples."""
+"""Divisor of the resamples for Kendall's tau, which takes several times as long as the other coefficients."""
 
 
 def correlations(one: NDArray[Any], two: NDArray[Any], draws: ClusterDraws) -> dict[str, Correlation]:

@@ -1,4 +1,4 @@
-"""Check the input of statistics, such as finite numbers and lists of equal length; find a point by bisection."""
+"""Checks of the input of statistics, such as finite numbers and lists of equal length, and a search by bisection."""
 
 from __future__ import annotations
 

@@ -64,10 +64,7 @@ def _compute_binomial(k: Array, n: int, share: float) -> Array:
 
 
 def _at_most(k: Array, n: Array, share: float) -> Array:
-    """Compute the probability of at most k successes in n trials; 0 for k = -1.
-
-    scipy's `betainc` is 20 times as fast as its `bdtr`.
-    """
+    """Compute the probability of at most k successes in n trials; `betainc` is 20 times as fast as scipy's `bdtr`."""
     from scipy.special import betainc
 
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
@@ -75,7 +72,7 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
 
 @lru_cache(maxsize=8)  # The search for the detectable drop needs the same result many times.
 def _find_most_wins(first: int, last: int, level: float) -> Array:
-    """Find the largest number of wins with a significant drop for each number of discordant cases; -1 if none has."""
+    """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
     changed = np.arange(first, last + 1)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
     while (many - few > 1).any():

@@ -68,11 +68,10 @@ class BinarySequence:
     """The confidence sequence of a share, by Robbins' beta-binomial mixture.
 
     After s ones among n values, the interval contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha,
-    where alpha = 1 - confidence. Robbins,
-    "Statistical methods related to the law of the iterated logarithm" (Annals of Mathematical Statistics 41, 1970),
-    with the uniform mixture. For a population, the interval contains every number of ones for which (n + 1) times the
-    hypergeometric probability of s exceeds alpha. This is the same mixture, without replacement: Waudby-Smith and
-    Ramdas, "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
+    where alpha is 1 - confidence. The mixture is uniform: Robbins, "Statistical methods related to the law of the
+    iterated logarithm" (Annals of Mathematical Statistics 41, 1970). For a population, the interval contains every
+    number of ones for which (n + 1) times the hypergeometric probability of s exceeds alpha: Waudby-Smith and Ramdas,
+    "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
 
     Args:
         confidence: 0.95 for an error of at most 5% over all checks.
