@@ -1,4 +1,4 @@
-"""Runs untrusted Python written by models, in bubblewrap, in processes that one warm interpreter forks.
+"""Runs untrusted Python that models wrote, inside bubblewrap, in processes that one warm interpreter forks.
 
     sandbox = Sandbox()
     execution = await sandbox.run("print(df['population'].sum())", tables={"df": "cities.csv"})

@@ -1,7 +1,7 @@
 """The packages that programs may import: this process's own environment, or a named environment that uv builds.
 
-A named environment is a folder of packages in the user's cache. It is made once and never changed, and its name
-contains the hash of its requirements.
+A named environment is a folder of packages in the user's cache. The folder is built once and never changed; its name
+contains the hash of the requirements.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 OWN, AUTO = "own", "auto"
 NAMED: Mapping[str, tuple[str, ...]] = {
-    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). Packages without a version
-    # there have their last version for Python 3.9, which that file was written for.
+    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). A package without a version
+    # in that file has its last version for Python 3.9, the file's Python version.
     "treb-2025": (
         "numpy==2.0.2",
         "pandas==2.2.3",
@@ -47,17 +47,17 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     )
 }
 MENTIONED = tuple(requirement.partition("==")[0] for requirement in NAMED["treb-2025"])
-"""Packages that prompts mention if they are installed, and on which scores of programs depend."""
+"""Packages that prompts mention if they are installed, and whose versions affect the scores of programs."""
 
 
 @dataclass(frozen=True)
 class ProgramEnvironment:
-    """An interpreter and what it may import."""
+    """An interpreter and the packages that programs may import."""
 
     name: str  # `own`, the name of a named environment, or a requirements file
     interpreter: Interpreter
     packages: tuple[str, ...]  # Folders that are searched for packages.
-    installed: Mapping[str, str]  # Versions by package; in the own environment only those in `MENTIONED`.
+    installed: Mapping[str, str]  # Versions by package; for `own`, only the packages in `MENTIONED`.
 
     @cached_property
     def fingerprint(self) -> str:
@@ -66,7 +66,7 @@ class ProgramEnvironment:
 
     @cached_property
     def mentioned(self) -> str:
-        """Python and its packages as text: `Python 3.11 with numpy 2.0.2, pandas 2.2.3`."""
+        """Python and the packages as text: `Python 3.11 with numpy 2.0.2, pandas 2.2.3`."""
         python = ".".join(self.interpreter.version.split(".")[:2])
         present = [f"{name} {self.installed[name]}" for name in MENTIONED if name in self.installed]
         return f"Python {python} with {', '.join(present) or 'no further packages'}"
@@ -102,7 +102,7 @@ def versions_in(folders: Iterable[str]) -> dict[str, str]:
 
 
 def requirements_of(name: str) -> tuple[str, ...]:
-    """Read the requirements of a named environment or of a file."""
+    """Read the requirements of a named environment or from a file."""
     if name in NAMED:
         return NAMED[name]
     try:
@@ -116,7 +116,7 @@ def requirements_of(name: str) -> tuple[str, ...]:
 
 
 def environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
-    """Find the environment of that name; build it if it does not exist yet."""
+    """Find the environment with a name; build a named environment if it does not exist yet."""
     if name in {OWN, AUTO}:
         return own_environment()
     requirements = requirements_of(name)
@@ -136,7 +136,7 @@ print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.
 class Interpreter:
     """A Python installation."""
 
-    executable: str  # The interpreter itself, not a virtual environment's link to it.
+    executable: str  # The interpreter's path with links resolved, not a virtual environment's link.
     prefix: str  # The installation's folder, as the interpreter reports it.
     libraries: tuple[str, ...]  # The folders of the standard library.
     version: str  # A version such as `3.11.7`.
@@ -187,7 +187,7 @@ def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], Non
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                # Another process may have built it in the meantime.
+                # Another process may have built the environment in the meantime.
                 if not target.is_dir():
                     say(f"building the program environment {name} in {target} (once)")
                     _install(name, requirements, interpreter, target)
@@ -233,7 +233,7 @@ def _run_uv(name: str, *words: str) -> str:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Do not build in the user's project, because its uv settings do not concern this environment.
+        # Do not run uv in the user's project, because the project's uv settings do not apply to this environment.
         result = subprocess.run(  # noqa: S603 - our own command; requirements are the user's
             [uv, *words], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )

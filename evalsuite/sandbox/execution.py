@@ -39,10 +39,10 @@ class TableFile:
     """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
 
     Attributes:
-        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD. The
-            content of a path is copied by the kernel when a program starts.
-        header_rows: number of rows at the top that name the columns: 0 numbers the columns from 0, more than 1
-            makes a MultiIndex.
+        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD. If
+            it is a path, the kernel copies the file when a program starts.
+        header_rows: number of rows at the top that name the columns. With 0, columns are numbered from 0; more than 1
+            make a MultiIndex.
     """
 
     content: bytes | Path
@@ -59,9 +59,9 @@ def write_payload(
     earlier: Sequence[str] = (),
     stdin: bytes | None = None,
 ) -> None:
-    """Write what one round needs to an open file, in the form that `inside/program.py` reads.
+    """Write one round's code and inputs to an open file, in the format that `inside/program.py` reads.
 
-    The kernel copies the tables' files, so that large ones never pass through this process's memory.
+    The kernel copies the tables' files, so that large files never pass through this process's memory.
     """
     with contextlib.ExitStack() as opened:
         packed = [(name, *_pack(name, source, opened, same_pandas=same_pandas)) for name, source in tables.items()]
@@ -106,11 +106,11 @@ def _pack(
             return "csv", source.header_rows, content
         with _report_path_errors(content):
             return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
-    pandas = sys.modules.get("pandas")  # the caller who made a frame has imported it
+    pandas = sys.modules.get("pandas")  # a caller with a DataFrame has imported pandas
     if pandas is not None and isinstance(source, pandas.DataFrame):
         if not same_pandas:
             return "csv", source.columns.nlevels, source.to_csv(index=False).encode()
-        # Unpickled within the sandbox.
+        # Only the program unpickles this, inside the sandbox.
         return "pickle", 0, pickle.dumps(source, protocol=5)
     kind = type(source).__name__
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
@@ -162,13 +162,13 @@ class Execution:
     """The result of a program, or of one round of a session.
 
     Attributes:
-        stdout: the printed text, up to the limit on output; also if the program failed.
+        stdout: the printed text, up to the limit on output, even if the program failed.
         error: None if the program ran to its end (or to `exit()` with no status or 0); otherwise its traceback,
             reduced to the program's own lines, or a sentence about the limit that it exceeded.
-        timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then says so.
+        timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then states this.
         seconds: wall time within the sandbox, including the fork and the loading of tables.
-        variables_lost: whether the process of a session ended with this round, so that the next round starts
-            afresh; always False for a program with a single round.
+        variables_lost: whether the process of a session ended with this round, so that the next round starts without
+            variables; always False for a program with a single round.
         tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
         files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that
             matplotlib still had open; at most eight, and 1 MiB in all.
@@ -186,7 +186,7 @@ class Execution:
 def describe_round(
     reported: str, stdout: bytes, stderr: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Describe how a round ended, by the ending that the warm interpreter reported (see `inside/forking.py`)."""
+    """Describe how a round ended."""
     if len(stdout) > limits.output:
         reported = "output"
     message = ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)
@@ -220,7 +220,7 @@ def _describe_error(reported: str, message: str, timeout: float, limits: Limits)
     return f"{DEATH}was killed ({name})\n{message}".strip()
 
 
-# Maximum number of a round's files, of all their bytes, and of the bytes of a text (a longer text is left out).
+# Maximum files of a round, maximum bytes of all files, and maximum bytes of a text (longer texts are left out).
 MOST_FILES, MOST_BYTES, MOST_TEXT = 8, 1 << 20, 64 << 10
 # Maximum width and height of a picture, because a small file may hold a picture that no browser can decode.
 MOST_PIXELS = 4096
@@ -258,7 +258,7 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
 
 
 def as_event(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
-    """Convert files to JSON for their program's event; an empty mapping if there are none.
+    """Convert files to JSON for their program's event; return an empty mapping if there are none.
 
     Pictures are `figures` (`name`, `png` in base64), texts `files` (`name`, `text`).
     """

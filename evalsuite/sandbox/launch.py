@@ -1,8 +1,8 @@
 """Runs as a separate program: enters a new user namespace, then becomes bubblewrap.
 
-bubblewrap would make a namespace with a single user. If root starts it, that user is root, whose processes the kernel
-does not count, so no limit on processes would hold. Here root gets a second user without privileges for programs; an
-ordinary user has only itself.
+bubblewrap would make a namespace with a single user. If root starts bubblewrap, that user is root, whose processes the
+kernel does not count, so no limit on processes would apply. This program therefore maps a second, unprivileged user for
+programs if root starts it; otherwise, it maps only the current user.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOBODY = 65534
 
 
 def main(command: list[str]) -> None:
-    """Become `command`, in a new user namespace; raise OSError if the namespace cannot be made."""
+    """Replace this process by `command` in a new user namespace; raise OSError if the namespace cannot be made."""
     user, group = os.geteuid(), os.getegid()
     ready, entered = os.pipe()
     helper = os.fork()

@@ -47,19 +47,19 @@ class _LoopState:
 
 
 class Sandbox:
-    """Runs untrusted Python; make one per process and share it between cases.
+    """Runs untrusted Python; make one sandbox per process and share it between cases.
 
-    Nothing is started before the first program, which therefore takes about a second longer. At most as many programs
-    run at once as this process has cores. The others wait, and waiting does not count against their time.
+    Nothing is started before the first program, which therefore takes about a second longer. At most one program
+    per core of this process runs at a time. Others wait; their time limit does not include the wait.
 
     Args:
-        limits: what one program may use.
+        limits: the resource limits of one program.
         preload: modules to import once, before any program; missing ones are skipped.
-        tiers: the acceptable kinds of isolation on this machine, of which the strongest that works is used
-            (`bubblewrap`, then `landlock`). Or a single one elsewhere: `docker:IMAGE`, or the address of a server that
-            speaks SandboxFusion's protocol. The default is the run's `--sandbox`, or else the tiers of this machine.
-        environment: what programs may import, see `environments.environment`. The default is the run's `--program-env`,
-            or else the environment that `usual` names.
+        tiers: the acceptable kinds of isolation on this machine; the first that works is used
+            (`bubblewrap`, then `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with
+            SandboxFusion's protocol. The default is the run's `--sandbox`, or else the tiers of this machine.
+        environment: the packages that programs may import, see `environments.environment`. The default is the run's
+            `--program-env`, or else the environment that `usual` names.
         usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
 
@@ -101,17 +101,17 @@ class Sandbox:
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - the sandbox enforces the program's time
         stdin: str | bytes | None = None,
     ) -> Execution:
-        """Run one program, of which nothing remains afterwards.
+        """Run one program; its processes and files are removed afterwards.
 
         Args:
             code: Python source, run as `__main__`.
             tables: the program's DataFrames by variable name: paths of CSV files, `TableFile`s or DataFrames. `pd` and
-                `np` are defined too.
-            timeout: seconds of wall time, and of CPU time of all its processes together.
-            stdin: the program's standard input, which is empty by default.
+                `np` are also defined.
+            timeout: limit in seconds on wall time, and on CPU time of all the program's processes together.
+            stdin: the program's standard input; empty by default.
 
         Returns:
-            The printed text and how the program ended; a failing program raises nothing here.
+            The printed text and how the program ended; a failing program raises no exception here.
 
         Raises:
             SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
@@ -134,9 +134,9 @@ class Sandbox:
         return ProgramSession(self, tables or {}, timeout)
 
     async def probe(self) -> str:
-        """Check whether programs can be run; takes a tenth of a second, because nothing is preloaded.
+        """Check whether programs can be run, in about a tenth of a second, because nothing is preloaded.
 
-        For a host elsewhere, it also finds the installed packages.
+        For a host elsewhere, also find the installed packages.
 
         Returns:
             The tier that would isolate programs.
@@ -156,7 +156,7 @@ class Sandbox:
 
     @contextlib.asynccontextmanager
     async def free_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
-        """Wait for a free core; provide the warm interpreter or the host that runs one round."""
+        """Wait for a free core; yield the warm interpreter or the host, to run one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
@@ -200,8 +200,8 @@ class Sandbox:
 class ProgramSession:
     """A program that keeps its variables between rounds; see `Sandbox.session`.
 
-    If a round is stopped or its process ends, the variables are lost: the next round starts afresh, with the original
-    tables. Other processes that a round has started are killed at its end.
+    If a round is stopped or its process ends, the variables are lost, and the next round starts with the original
+    tables only. Other processes that a round has started are killed at the end of the round.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class ProgramSession:
             return await warm.start_program(self._key, files, seconds, once=self._once)
 
     def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
-        """Write the round's payload to its file, and clear the files of the output."""
+        """Write the round's payload to its file, and clear the output files."""
         if not self._files:
             self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
@@ -310,7 +310,7 @@ class ProgramSession:
 
 
 def _check_begun(ending: str, stderr: bytes, timeout: float) -> None:
-    """Raise if the program's own code was never reached, because this says nothing about the program."""
+    """Raise an error if the program's own code was never reached, because the program is then not at fault."""
     message = stderr.decode("utf-8", "replace").strip()
     kind, _, detail = ending.partition(" ")
     reasons = {

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Additional time of a script to start an interpreter, import pandas and read tables.
 START_SECONDS = 60.0
 _NO_TABLE, _ALARM = 97, 14
-# Files beside the script, if the host supports files: the code that runs the program, and its result.
+# Files beside the script, if the host supports files: the code that runs the program, and the program's result.
 BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
 _SCRIPT = """\
 import base64, io, os, sys, tempfile, zipfile
@@ -77,7 +77,7 @@ class ScriptEnd:
 
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
-    """Run one program; only its limit on output is enforced here, because the host enforces the others."""
+    """Run one program; only the limit on output is enforced here, because the host enforces the other limits."""
     marker = secrets.token_hex(16)
     bundle = _bundle(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
@@ -87,7 +87,7 @@ async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: 
     sent = end.stderr if end.result is None else end.result
     error, marked, written = sent.rpartition(f"\n{marker}".encode())
     if not marked:
-        # The program ended before it could send anything.
+        # The script ended before it could send a result.
         error, written = written, b""
     if end.status == _NO_TABLE and marked:
         message = error.decode("utf-8", "replace").strip()
@@ -97,7 +97,7 @@ async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: 
 
 
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
-    """Ask a host for its Python version and packages; raise SandboxUnavailable if it runs no programs."""
+    """Ask a host for its Python version and packages; raise SandboxUnavailable if the host cannot run programs."""
     try:
         answer = await run_program(host, encode_payload(_INSTALLED, {}, last=True), START_SECONDS, limits)
         version, packages = json.loads(answer.stdout)
@@ -135,10 +135,10 @@ def _decode(files: bytes) -> bytes:
 
 
 COMMANDS = ("docker", "podman")
-# The status with which `docker run` itself fails.
+# The exit status of `docker run` if the command itself fails.
 REFUSED = 125
 NOBODY = 65534
-# Processes of `nobody` in all containers together; some engines may not set their higher default.
+# Maximum processes of `nobody` in all containers together; some engines cannot set their higher default.
 MOST_PROCESSES = 8192
 VERSION_SECONDS = 10.0
 # Bytes read at a time, and maximum bytes of standard error, which contains a program's traceback and files.
@@ -161,11 +161,11 @@ class Docker:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # If both are installed, often only one has an engine; if neither has, the error of the first one says why.
+        # If both are installed, often only one has an engine; if neither has, the first command's error explains why.
         self._command = next(filter(_answers, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
-        """Run a script in a new container, which is removed afterwards."""
+        """Run a script in a new container, and remove the container afterwards."""
         name, started = f"evalsuite-{secrets.token_hex(8)}", time.monotonic()
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
@@ -189,7 +189,7 @@ class Docker:
         return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
 
     async def _communicate(self, process: Process, script: bytes, name: str) -> tuple[bytes, bytes]:
-        """Write the script and read both outputs to their end; kill a program that exceeds the limit of one."""
+        """Write the script and read both outputs to their end; kill a program that exceeds either's limit."""
         streams = ((process.stdout, self._limits.output + 1), (process.stderr, MOST_ERROR))
         reading = asyncio.gather(*(self._read(stream, most, name) for stream, most in streams))
         if process.stdin is not None:
@@ -242,7 +242,7 @@ class Docker:
 
 
 def describe_engine() -> str:
-    """Say whether a container engine answers here, and how to use it."""
+    """State whether a container engine answers here, and how to use it."""
     commands = [command for command in map(shutil.which, COMMANDS) if command]
     for command in filter(_answers, commands):
         return f"{Path(command).name} answers here, so --sandbox docker:IMAGE can run programs"
@@ -260,7 +260,7 @@ def _answers(command: str) -> bool:
 
 
 GRACE_SECONDS = 30.0
-# Maximum bytes of an answer.
+# Maximum bytes of a server's answer.
 LARGEST = 64 << 20
 
 
@@ -268,8 +268,8 @@ class FusionServer:
     """Runs scripts on a SandboxFusion server, for example `http://127.0.0.1:8080`.
 
     A user and password in the address are sent; a key in the environment variable `SANDBOX_FUSION_API_KEY` is sent as a
-    bearer token. No memory limit is sent, as the server would limit the address space, of which OpenBLAS and others
-    reserve far more than they use.
+    bearer token. No memory limit is sent, because the server would limit the address space. OpenBLAS and other
+    libraries reserve far more address space than they use.
     """
 
     at_once = 16
@@ -339,7 +339,7 @@ class FusionServer:
 
 
 def script_host(tier: str, limits: Limits) -> ScriptHost | None:
-    """Make the host that a tier names; None for the tiers of this machine."""
+    """Make the host that a tier names; return None for the tiers of this machine."""
     if tier.startswith(SERVERS):
         return FusionServer(tier)
     if tier.startswith(DOCKER):

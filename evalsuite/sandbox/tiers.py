@@ -1,4 +1,4 @@
-"""The kinds of isolation on this machine (bubblewrap, or else Landlock alone), and why none could be started."""
+"""The kinds of isolation on this machine (bubblewrap, or else Landlock alone), and why neither could be started."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
-# The tiers of this machine, which are tried if no other is named.
+# The tiers of this machine, which are tried in this order if the user names none.
 TIERS = ("bubblewrap", "landlock")
 DOCKER = "docker:"
 SERVERS = ("http://", "https://")
@@ -52,7 +52,7 @@ class Launch:
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
-    """List the ways to start these tiers; add those that cannot be tried to `failures`."""
+    """List the ways to start these tiers; add the reasons of those that cannot be tried to `failures`."""
     demand_linux()
     if "bubblewrap" in tiers:
         try:
@@ -69,7 +69,7 @@ def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failure
 
 def _launch_landlock(environment: ProgramEnvironment) -> Launch:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
-    # A program may run as another user, who needs access to its own folder below.
+    # A program may run as another user, who needs access to the program's folder inside this one.
     Path(scratch).chmod(0o711)
     return Launch(
         "landlock",
@@ -82,7 +82,7 @@ def _launch_landlock(environment: ProgramEnvironment) -> Launch:
 
 
 def _list_readable(environment: ProgramEnvironment) -> list[str]:
-    """List what programs may read: everything except evalsuite itself, because its data contain reference answers."""
+    """List the paths that programs may read, without evalsuite itself, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     readable = []
     for path in list_visible_paths(environment):
@@ -109,11 +109,11 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     # Without a network, pip would retry for a minute before it fails.
     "PIP_NO_INDEX": "1",
-    # Give each program one thread, because as many programs run at a time as there are cores.
+    # Give each program one thread, because one program per core runs at a time.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    # Figures are files, because nobody would see a window.
+    # Draw figures to files, because nobody would see a window.
     "MPLBACKEND": "agg",
 }
 
@@ -121,7 +121,7 @@ ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxF
 
 
 def demand_linux() -> None:
-    """Raise SandboxUnavailable on machines whose system calls the filter does not list."""
+    """Raise SandboxUnavailable on machines for which the filter has no system call numbers."""
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
             "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
@@ -154,8 +154,8 @@ def bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]
     """Build the command of the warm interpreter: `launch.py` starts bubblewrap, which starts Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
-    # With --as-pid-1, bubblewrap itself waits for the warm interpreter. Otherwise zombies would be left to the first
-    # process of the machine, which in a container may not reap them.
+    # With --as-pid-1, bubblewrap itself waits for the warm interpreter. Otherwise the machine's first process would
+    # have to reap zombies, which a container's first process may not do.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
     return [*launcher, bwrap, *namespaces, *lifetime, *_view(environment), "--chdir", "/sandbox", "--", *python]
@@ -167,7 +167,7 @@ def program_variables(interpreter: Interpreter) -> dict[str, str]:
 
 
 def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the visible paths that a program's own files would hide, so that they must be mounted again."""
+    """List the visible paths that a program's own tmpfs would hide, so that they must be mounted again."""
     return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
 
 
@@ -178,7 +178,7 @@ def list_visible_paths(environment: ProgramEnvironment) -> list[str]:
 
 
 def list_python_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the interpreter, its libraries and packages, without folders that are within another one."""
+    """List the interpreter, its libraries and packages, without folders that are inside other listed folders."""
     interpreter = environment.interpreter
     folders = [prefix / name for prefix in interpreter.prefixes for name in ("lib", "lib64")]
     folders += map(Path, (*environment.packages, *interpreter.libraries))
@@ -212,7 +212,7 @@ def _mask_package(visible: list[str]) -> list[str]:
 
 
 def _list_folders_above(paths: list[str]) -> list[str]:
-    """List the parent folders, outermost first, because bubblewrap would create them for its own user alone."""
+    """List the parent folders, outermost first, because bubblewrap would make them accessible only to its own user."""
     return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
 
 
@@ -233,7 +233,7 @@ CONTAINER = (
 
 
 def explain_failures(failures: Mapping[str, str]) -> str:
-    """Explain why each sandbox that was tried did not start (the reason by sandbox), with advice for this machine."""
+    """Explain why no sandbox started, from the reasons by sandbox, with advice for this machine."""
     if not failures:
         return "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
@@ -244,7 +244,7 @@ def explain_failures(failures: Mapping[str, str]) -> str:
 
 
 def advise() -> str:
-    """Say how to allow user namespaces here; a container has the host's settings and may add its own."""
+    """State how to allow user namespaces here; containers have the host's settings and may add their own."""
     closed = [command for setting, value, command in SETTINGS if _has_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 

@@ -1,4 +1,4 @@
-"""The host's connection to the warm interpreter: starts it, sends it programs and receives how their rounds ended."""
+"""The host's connection to the warm interpreter: starts it, sends programs, and receives how their rounds ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.tiers import Launch
 
 START_SECONDS = 60.0
-# The warm interpreter stops programs by itself; if it is silent this much longer, it is killed.
+# The warm interpreter itself stops programs; if no report comes this long after a time limit, it is killed.
 GRACE_SECONDS = 30.0
 MEMORY_SECONDS = 300.0
 END_SECONDS = 2.0
@@ -47,12 +47,12 @@ class RoundEnd:
 
     ending: str  # one of the endings listed in `inside/forking.py`
     seconds: float
-    alive: bool  # Whether another round may follow.
-    memory: int = 0  # Bytes that the program uses until this round.
+    alive: bool  # Whether the program lives on, so that another round may follow.
+    memory: int = 0  # Bytes that the program uses after this round.
 
 
 class WarmInterpreter:
-    """The processes of one sandbox and the socket to them, on the event loop that started them."""
+    """The processes of one sandbox and the socket to them; use it on the event loop that made it."""
 
     def __init__(self, launch: Launch, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
@@ -124,7 +124,7 @@ class WarmInterpreter:
     async def wait_for_memory(self, most: int) -> None:
         """Wait until sessions between two rounds use at most this many bytes together.
 
-        The wait is limited, because a caller who holds one session while opening another would block itself.
+        The wait is limited, because a caller that holds one session while opening another would block itself.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):
@@ -141,7 +141,7 @@ class WarmInterpreter:
         self.close("the sandbox was closed while the program ran")
 
     def close(self, reason: str) -> None:
-        """Kill every process and release all resources; everything that still waits fails with this reason."""
+        """Kill every process and release all resources; all waiting calls fail with this reason."""
         if not self.alive:
             return
         self.loop.remove_reader(self.socket)
@@ -227,7 +227,7 @@ def _end(
     ready: asyncio.Future[None],
     clean_up: Callable[[], None],
 ) -> None:
-    """Close the socket, which ends the warm interpreter and all its programs; kill it if it does not end."""
+    """Close the socket, which ends the warm interpreter and all its programs; kill an interpreter that does not end."""
     control.close()
     is_warm = ready.done() and not ready.cancelled() and ready.exception() is None
     try:

@@ -27,7 +27,7 @@ def from_autoevals(
         scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
         documents: a function of sample and transcript that returns the retrieved documents; by default the
             spans' documents, else the fact or the metadata `documents`.
-        judge: whether the scorer calls a model, which is then the run's judge; False for scorers such as `Levenshtein`.
+        judge: whether the scorer needs a model, which is then the run's judge; False for scorers such as `Levenshtein`.
 
     Raises:
         SettingsError: autoevals is not installed.

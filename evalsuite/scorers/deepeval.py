@@ -32,7 +32,7 @@ def from_deepeval(
             `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which then needs no OpenAI key.
         documents: a function of sample and transcript that returns the retrieved documents; by default the
             spans' documents, else the fact or the metadata `documents`.
-        judge: whether the metric calls a model; the run's judge then replaces the metric's own model.
+        judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
 
     Raises:
         SettingsError: DeepEval is not installed.

@@ -23,7 +23,7 @@ def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainFor
 
     Args:
         scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
-        judge: whether the scorer calls a model, which is then the run's judge, also in the role `grader`; False for
+        judge: whether the scorer needs a model, which is then the run's judge, also in the role `grader`; False for
             scorers such as `includes()`.
 
     Raises:

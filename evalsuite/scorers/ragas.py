@@ -32,7 +32,7 @@ def from_ragas(
             such as `Faithfulness`.
         documents: a function of sample and transcript that returns the retrieved contexts; by default the
             spans' contexts, else the fact or the metadata `documents`.
-        judge: whether the metric calls a model; the run's judge then replaces the metric's own model.
+        judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
 
     Raises:
         SettingsError: Ragas is not installed.

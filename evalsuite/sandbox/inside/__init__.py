@@ -3,9 +3,9 @@
 This folder is mounted into the sandbox without the rest of evalsuite, so it imports only the standard library and, for
 tables, pandas.
 
-Nothing that a program writes is read as a protocol here. Code, tables and output pass between host and program in
-memory files. The warm interpreter sees only status bytes, so a program finds no trace of another one in the memory
-that it was forked from.
+No output of a program is parsed as a protocol. Code, tables and output pass between host and program in memory files.
+The warm interpreter reads only status bytes, so its memory, from which programs are forked, contains no data of other
+programs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there
-# Packages may write here while they are imported into the warm interpreter.
+# Packages may write to this folder while the warm interpreter imports them.
 LOADING = "/sandbox/loading"
 
 
@@ -28,8 +28,8 @@ class Limits:
         output: bytes that a program may print in a round.
         processes: simultaneous processes and threads.
         descriptors: open files per process.
-        waiting: bytes that all sessions between two rounds may use together before a new session has to wait. A
-            session counts for what it uses beyond the warm interpreter.
+        waiting: bytes that all sessions between two rounds may use together before a new session has to wait. Only
+            memory that a session does not share with the warm interpreter counts.
     """
 
     memory: int = 2 << 30

@@ -1,9 +1,9 @@
 """The seccomp filter: the system calls that a program may not make.
 
 Namespaces and limits already confine programs. The filter also blocks parts of the kernel that programs over tables do
-not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). It also blocks what
-namespaces and limits allow: memory that no limit counts (System V and POSIX queues, memory files), and sockets by which
-simultaneous programs could communicate.
+not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). It also blocks calls that
+namespaces and limits allow: those for memory that no limit counts (System V and POSIX queues, memory files), and those
+for sockets through which simultaneous programs could communicate.
 
 Numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 """
@@ -17,7 +17,7 @@ CallNumbers = dict[str, tuple[int | None, int | None]]
 
 
 def _read_numbers(table: str) -> CallNumbers:
-    """Read entries of a call's name and its numbers on x86_64 and aarch64; `-` if an architecture has no such call."""
+    """Read entries of a call's name and its numbers on x86_64 and aarch64; `-` stands for a missing call."""
     entries = (entry.split() for entry in table.split(","))
     return {name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in entries}
 
@@ -40,8 +40,8 @@ DENIED = {
         "add_key 248 217, request_key 249 218, keyctl 250 219, shmget 29 194, semget 64 190, msgget 68 186, "
         "mq_open 240 180, memfd_create 319 279, memfd_secret 447 447"
     ),
-    # Sockets. A connected pair of streams is allowed; bind and connect would turn one into an address that others can
-    # reach, and setsockopt would enlarge buffers, which no limit counts.
+    # Sockets. A connected pair of streams is allowed. bind and connect would make a socket reachable by other
+    # programs, and setsockopt would enlarge buffers, which no limit counts.
     **_read_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
     # Locks and watches on files that the host's processes also use.
     **_read_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
@@ -58,12 +58,12 @@ UNCONFINED = _read_numbers(
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
-# Landlock does not cover these calls. They succeed without effect, so that programs that copy files still run.
+# Landlock does not cover these calls. The filter lets them succeed without effect, so that copying files still works.
 IDLE = _read_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
 )
-# Allowed only on the program's own first process; `prlimit64` also on the caller, whose pid it writes as 0.
+# Calls allowed only on the program's first process; `prlimit64` also on the calling process (pid 0).
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
 # Leases and directory notices on files that the host's processes use.
@@ -79,7 +79,7 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16
 
 
 def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
-    """Make the filter for a machine, as instructions of classic BPF."""
+    """Make the filter for a machine type, as instructions of classic BPF."""
     column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS

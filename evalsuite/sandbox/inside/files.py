@@ -1,4 +1,4 @@
-"""A program's files: its tables under any name that it tries to open, and the files that it writes to its folder."""
+"""Provides a program's tables under any file name that it tries to open, and collects the files that it writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Up to this many bytes in all, tables are written to files before the program runs; larger ones when it opens them.
+# Tables up to this many bytes in all are written to files before the program runs; larger tables when it opens them.
 MOST_WRITTEN = 16 << 20
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
 BINARY = "binary"
@@ -28,8 +28,8 @@ class TableFiles:
     """The tables of one program as files.
 
     Args:
-        contents: comma-separated values by variable name; None if only the frame exists.
-        frames: functions that load a table anew, because the program may change its variables.
+        contents: comma-separated values by variable name; None if a table exists only as a DataFrame.
+        frames: functions that load a table again, because the program may change its variables.
     """
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Callable[[], Any]]) -> None:
@@ -42,7 +42,7 @@ class TableFiles:
         self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
-        """Write the tables under their own names, and replace the functions that open files or look for them."""
+        """Write the tables under their own names, and replace the functions that open or find files."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
@@ -59,10 +59,10 @@ class TableFiles:
             numpy_files._file_openers._file_openers[None] = self.open  # noqa: SLF001 - for `numpy.loadtxt`
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        """Open a file as `builtins.open` does; a missing file may be a table under another name.
+        """Open a file as `builtins.open` does, or open a table in place of a missing file.
 
         A table is provided in the requested encoding, because the question may claim that the file has this encoding.
-        In binary mode, its bytes are the original ones, except for pandas, which decodes UTF-8 from bytes.
+        Binary mode gives the table's original bytes, but gives pandas UTF-8, because pandas decodes bytes as UTF-8.
         """
         encoding = str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
         if "b" in mode:
@@ -81,7 +81,7 @@ class TableFiles:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Tell whether a file exists, has the name of a table, or could be a table that has no other name yet."""
+        """Tell whether a file exists, or whether `open` would provide a table in its place."""
         if self._exists(path) or self._find_extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
@@ -122,7 +122,7 @@ class TableFiles:
         return target
 
     def _read_any_sheet(self, usual: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `read_excel`: a table under another name has one sheet, which a program may call by any name."""
+        """Wrap `read_excel`, so that a program may request the single sheet of a provided table by any name."""
 
         def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
             served = isinstance(io, str | os.PathLike) and not self._exists(io)
@@ -133,7 +133,7 @@ class TableFiles:
         return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
-        """Find the table of that name; otherwise assign tables to further paths in the order of opening."""
+        """Find the table with the name `stem`; otherwise assign tables to paths in the order of opening."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:
@@ -165,12 +165,12 @@ class TableFiles:
 
 
 UTF8 = "utf-8-sig"
-# Bytes at a table's beginning from which its encoding is guessed.
+# Number of bytes at a table's beginning from which its encoding is guessed.
 _SAMPLE = 1 << 20
 
 
 def find_encoding(content: bytes) -> str:
-    """Find a table's encoding: GB18030 if the text is not UTF-8 and reads as common Chinese, otherwise UTF-8."""
+    """Find a table's encoding: GB18030 if the bytes are not UTF-8 and decode to common Chinese, otherwise UTF-8."""
     head = content[:_SAMPLE]
     with contextlib.suppress(UnicodeDecodeError):
         codecs.getincrementaldecoder(UTF8)().decode(head)
@@ -189,7 +189,7 @@ def _in_utf8(content: bytes) -> bytes:
 
 
 def _decode(content: bytes, encoding: str) -> str:
-    """Decode a table that is UTF-8, or else in the encoding that the program requests."""
+    """Decode a table as UTF-8, or else in the encoding that the program requests."""
     for candidate in (UTF8, encoding):
         with contextlib.suppress(UnicodeDecodeError, LookupError):
             if candidate:
@@ -213,7 +213,7 @@ def list_files() -> FileStates:
 
 def send_files(before: FileStates) -> None:
     """Send the files that are new or changed since `before` to the host."""
-    from .kernel import FILES  # not at the top, because the host imports this module without ctypes
+    from .kernel import FILES  # imported here, because the host imports this module without ctypes
 
     with contextlib.suppress(Exception):
         new = [entry for entry in _list_entries() if before.get(entry.name) != _state(entry)]

@@ -1,6 +1,6 @@
-"""The warm interpreter: imports packages once, forks a process per program and reports how each round ended.
+"""The warm interpreter: imports packages once, forks a process per program, and reports how each round ended.
 
-The host sends orders as JSON, one packet each, on standard input:
+The host sends orders as JSON on standard input, one order per packet:
 
     {"preload": [...], "limits": {...}, "path": [...], "isolation": ..., ...}    first; answered by {"ready": true}
     {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr, files)
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 CHECK_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
 DYING_SECONDS = 1.0
-# Kernel memory of a full socket, which no process's address space contains.
+# Kernel memory of a full socket, which is not part of any process's address space.
 SOCKET_BYTES = 1 << 20
 
 
@@ -56,11 +56,11 @@ class ForkingInterpreter:
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
-        # Each waiting session needs three descriptors; programs have a limit of their own.
+        # Raise the limit, because each waiting session needs three descriptors; programs have a separate limit.
         most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         setup = json.loads(control.recv(1 << 16))
-        # Programs import from their own folder; this package's modules are all loaded already.
+        # Let programs import from their own folder; this package's modules are all loaded already.
         sys.path[:1] = [""]
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
@@ -76,7 +76,7 @@ class ForkingInterpreter:
         self.programs: dict[int, ForkedProgram] = {}
         self.by_descriptor: dict[int, ForkedProgram] = {}
         self.poll = select.poll()
-        # Registered first, so that orders are polled first.
+        # Register this socket first, so that orders are polled first.
         self.poll.register(control, select.POLLIN)
 
     def _load(self, modules: list[str]) -> None:
@@ -87,7 +87,7 @@ class ForkingInterpreter:
                 _import(name)
         sys.path.insert(0, own_folder)
         gc.collect()
-        gc.freeze()  # a collection in a forked process would copy every page
+        gc.freeze()  # Otherwise, a collection in a forked process would copy every page.
         self.baseline = kernel.address_space(os.getpid())
 
     def serve(self) -> NoReturn:
@@ -187,7 +187,7 @@ class ForkingInterpreter:
         elif status := forked.read_status():
             self._handle_status(forked, status)
         else:
-            self._close_channel(forked)  # the end of the process, not of the channel, decides how the round ended
+            self._close_channel(forked)  # The round ends with the process, not with the channel.
 
     def _handle_status(self, forked: ForkedProgram, status: bytes) -> None:
         if status == program.LOADED:
@@ -246,7 +246,7 @@ class ForkingInterpreter:
         return self.isolation.exceeded_limit(forked.key, pids)
 
     def _sum_memory(self, pids: set[int]) -> int:
-        """Sum the bytes that processes may use beyond what they inherited from the warm interpreter."""
+        """Sum the bytes that processes have mapped in addition to the warm interpreter's memory."""
         mapped = sum(max(0, kernel.address_space(pid) - self.baseline) for pid in pids)
         return mapped + SOCKET_BYTES * kernel.sockets(pids)
 
@@ -272,7 +272,7 @@ def _import(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        # Run common operations, so that forked programs inherit what these load and cache.
+        # Run common operations, so that forked programs inherit the modules and caches that these load.
         if name == "pandas":
             _use_pandas()
         elif name == "matplotlib.pyplot":
@@ -308,11 +308,11 @@ class ForkedProgram:
         return self.deadline < math.inf
 
     def dies_within(self, seconds: float) -> bool:
-        """Wait at most this long for the process's death."""
+        """Wait at most this long for the process to die; return whether it died."""
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def start_clock(self, timeout: float) -> None:
-        """Start the wall time and the CPU time of a round."""
+        """Start the wall-time and CPU-time limits of a round."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
         self.cpu_deadline = kernel.cpu_seconds(self.pid) + timeout
@@ -323,14 +323,14 @@ class ForkedProgram:
         return time.monotonic() - self.started
 
     def read_status(self) -> bytes:
-        """Read a byte from the channel; empty if the program has closed its end."""
+        """Read a byte from the channel; return an empty value if the program has closed its end."""
         try:
             return self.channel.recv(1) if self.channel else b""
         except OSError:
             return b""
 
     def pause(self) -> bool:
-        """Stop the process between rounds; False if the program has other processes, which cannot be stopped."""
+        """Stop the process between rounds; return False if the program has other processes, which cannot be stopped."""
         os.kill(self.pid, signal.SIGSTOP)
         return self.channel is not None and len(self.isolation.processes([self.pid])[self.pid]) == 1
 
@@ -369,7 +369,7 @@ class ForkedProgram:
 def write_to(folder: str) -> Iterator[None]:
     """Let packages write caches and temporary files to a folder while they are imported."""
     before, tempfile.tempdir = tempfile.tempdir, folder
-    # Otherwise matplotlib makes a folder that each program would remove as it ends.
+    # Otherwise matplotlib would make a folder that each program removes when it ends.
     os.environ["MPLCONFIGDIR"] = folder
     try:
         yield

@@ -1,11 +1,11 @@
-"""The two kinds of isolation: namespaces within bubblewrap; or Landlock, where the machine allows no namespaces.
+"""The two kinds of isolation: namespaces within bubblewrap, or Landlock if the machine allows no namespaces.
 
 With namespaces, each program has its own pids, mounts and user.
 
 Landlock (Linux 6.2 or newer) blocks all files except the interpreter's and the program's own folder; newer kernels
-also block signals. seccomp blocks sockets and other ways to reach other processes (`calls.UNCONFINED`). The kernel
-does not count a program's processes and files there, so the warm interpreter checks those limits. A program cannot
-leave its process group, which is killed as a whole.
+also block signals. seccomp blocks sockets and other ways to reach other processes (`calls.UNCONFINED`). With
+Landlock, the kernel does not limit a program's processes and files, so the warm interpreter checks those limits. A
+program cannot leave its process group, which is killed as a whole.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ PROGRAM_USER = 1000
 
 
 class NamespaceIsolation:
-    """Isolates each program in namespaces of its own."""
+    """Isolates each program in its own namespaces."""
 
     def __init__(self, limits: Limits, hidden: Sequence[str]) -> None:
         self._limits, self._hidden = limits, hidden
-        # User 1 has no privileges; it exists if root started the sandbox (see `launch.py`).
+        # User 1 has no privileges; this user exists if root started the sandbox (see `launch.py`).
         users = Path("/proc/self/uid_map").read_text("ascii").splitlines()
         self._user = 1 if any(line.split()[0] == "1" for line in users) else 0
         self._filter = call_filter(platform.machine())
@@ -84,7 +84,7 @@ class NamespaceIsolation:
         kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
         _switch_user(self._user, process)
         os.close(process)
-        # With 0, the kernel would still start a host's program that collects core dumps; with 1 it does not.
+        # With 0, the kernel would still start the host's program that collects core dumps; with 1, it does not.
         kernel.limit_resources(limits, processes=limits.processes, core=1)
         os.chdir(OWN_FILES)
         kernel.drop_capabilities()
@@ -144,7 +144,7 @@ def _switch_user(user: int, process: int) -> None:
     if user:
         kernel.switch_user(user)
         kernel.make_dumpable()
-    # A separate user namespace is needed because the kernel counts processes by user and namespace.
+    # Make a separate user namespace, because the kernel counts processes per user and namespace.
     kernel.unshare(kernel.NEW_USERS)
     for name, text in (
         ("setgroups", "deny"),
@@ -165,7 +165,7 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _DEVICES = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _ALL_OF_VERSION_3 = (1 << 15) - 1
 _OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE
-# Binding and connecting TCP sockets; abstract sockets and signals.
+# Access rights to bind and connect TCP sockets; scopes of abstract sockets and of signals.
 _NETWORK, _SCOPES = 0b11, 0b11
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # The numeric ids that root assigns to programs.
@@ -175,7 +175,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def explain_absence(code: int) -> str:
     """Explain why the kernel reports no Landlock version, from the error number of the system call."""
-    # In a container whose engine is older than Landlock, the filter hides the call (ENOSYS) rather than refusing it.
+    # If a container's engine is older than Landlock, its filter hides the call (ENOSYS) instead of refusing it.
     hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_or_nothing("/proc/self/status")
     if code in {errno.EPERM, errno.EACCES} or hides:
         return (
@@ -210,13 +210,13 @@ class LandlockIsolation:
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._readable = tuple(readable)
         self._tasks = _own_tasks()
-        # Root gives each program its own user, unless such users could not reach their interpreter.
+        # As root, give each program its own user, unless such users could not access their interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_open_to_all, [*readable, scratch]))
         kernel.adopt_orphans()
 
     @contextmanager
     def loading_folder(self) -> Iterator[str]:
-        """Provide a writable folder, beside those of programs, while packages are imported."""
+        """Provide a writable folder beside the programs' folders while packages are imported."""
         folder = self._scratch / "loading"
         folder.mkdir(mode=0o700)
         try:
@@ -234,14 +234,14 @@ class LandlockIsolation:
         kernel.die_with_parent()
         own = self._scratch / str(key)
         own.mkdir(mode=0o700)
-        # Open the paths first, because another user may not be able to reach them.
+        # Open the paths before switching the user, because the new user may not be able to access them.
         readable = [os.open(path, os.O_PATH) for path in self._readable]
         devices = [os.open(path, os.O_PATH) for path in DEVICES]
         if self._switches_user:
             user = _FIRST_USER + key % _USERS
             os.chown(own, user, user)
             kernel.switch_user(user)
-            # A change of user clears this setting.
+            # Repeat this, because a change of user clears the setting.
             kernel.die_with_parent()
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
@@ -289,7 +289,7 @@ class LandlockIsolation:
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
-            # The process has not become the leader of a group yet.
+            # The process is not the leader of its group yet.
             os.kill(pid, signal.SIGKILL)
 
     def reap(self, pid: int, key: int) -> int:
@@ -349,7 +349,7 @@ def _is_open_to_all(path: str) -> bool:
 
 
 def _own_tasks() -> int:
-    """Count the processes and threads of this user, as the kernel's limit does."""
+    """Count the processes and threads of this user, as the kernel counts them for its limit."""
     user, tasks = os.getuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -359,7 +359,7 @@ def _own_tasks() -> int:
 
 
 def _size(folder: Path, enough: int) -> int:
-    """Sum the bytes below a folder until they exceed `enough`; each entry counts for a block."""
+    """Sum the bytes below a folder until they exceed `enough`; each entry counts one block extra."""
     total, folders = 0, [folder]
     while folders and total <= enough:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

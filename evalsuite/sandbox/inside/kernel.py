@@ -1,4 +1,4 @@
-"""Linux calls that Python's `os` lacks, by ctypes; limits and descriptors of a program; processes in /proc."""
+"""Linux calls that Python's `os` lacks (through ctypes), limits and descriptors of programs, and processes in /proc."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def unmount(target: str) -> None:
 
 
 def bind_mount(source: str, target: str) -> None:
-    """Mount a folder or file at a second place, read-only if it is read-only at the first."""
+    """Mount a folder or file at a second path; a read-only source stays read-only."""
     _call("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
@@ -68,7 +68,7 @@ def make_dumpable() -> None:
 
 
 def forbid_inspection() -> None:
-    """Keep other processes of the same user from reading this one's memory and from stopping it."""
+    """Keep other processes of the same user from reading this process's memory and from stopping it."""
     _set(_SET_DUMPABLE, 0)
 
 
@@ -83,12 +83,12 @@ def adopt_orphans() -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Give up every way to gain rights by executing a file."""
+    """Give up every way to gain privileges by executing a file."""
     _set(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, and every way to gain one by executing a file."""
+    """Give up all capabilities, and every way to gain privileges by executing a file."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _call("capset", header, (ctypes.c_uint32 * 6)())
     forbid_new_privileges()
@@ -113,7 +113,7 @@ def filter_calls(instructions: bytes) -> None:
 
 
 def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
-    """Set the resource limits of a program; a lower limit that already holds stays."""
+    """Set the resource limits of a program; keep lower limits that are already set."""
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file),
@@ -130,7 +130,7 @@ def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
     os.nice(5)  # lower priority than the warm interpreter, which must be able to stop programs
 
 
-# The descriptors that a program has; all others are closed.
+# The descriptor numbers of a program; all other descriptors are closed.
 STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
@@ -139,9 +139,9 @@ def keep_only(descriptors: dict[int, int]) -> None:
 
     `descriptors` maps new numbers, which count up from 1, to open descriptors.
     """
-    # Opened anew, because a lock or a flag on a shared descriptor would pass from program to program.
+    # Open /dev/null anew, because programs would share locks and flags on a shared descriptor.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # First move all descriptors to free numbers, because one may occupy another's new number.
+    # First move all descriptors to free numbers, because one descriptor may occupy another's new number.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)

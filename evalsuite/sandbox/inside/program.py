@@ -1,7 +1,7 @@
-"""Runs in a program's own process: loads the tables, runs the rounds and reports how each ended.
+"""Runs in a program's own process: loads the tables, runs the rounds, and reports how each round ended.
 
 The program shares this process and may change anything in it. The warm interpreter therefore reads only single status
-bytes from here, which concern this program alone.
+bytes from this process, and these affect only this program.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _first_process: set[int] = set()
 
 
 def serve() -> NoReturn:
-    """Run round after round in one namespace until the channel closes."""
+    """Run rounds in one namespace until the channel closes."""
     names = prepare()
     number = 0
     while True:
         number += 1
         status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
-            os._exit(0)  # this process was forked by the program and has reached the program's end
+            os._exit(0)  # The program forked this process, which has now reached the program's end.
         _kill_others()
         try:
             os.write(CHANNEL, status)
@@ -72,7 +72,7 @@ def prepare() -> dict[str, Any]:
     sys.modules["__main__"] = module
     names = vars(module)
     sys.argv = ["program.py"]
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # normally set by `site`, which is not imported
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # `site`, which normally sets these, is not imported
     names.update(__file__=sys.argv[0], display=_display)
     _seed_generators(names)
     return names
@@ -109,7 +109,7 @@ def _fresh_streams() -> None:
 
 
 def _kill_others() -> None:
-    """Kill the other processes that the program has started, because only this one is stopped between rounds."""
+    """Kill the other processes that the program has started, because only this process is stopped between rounds."""
     try:
         os.kill(-1, signal.SIGKILL)
         while True:
@@ -141,7 +141,7 @@ def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = l
     program, before = Program(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
     if is_last:
-        # Do what Python does before it ends: wait for threads, then call registered functions.
+        # As Python does before it exits, wait for threads, then call registered functions.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
     else:
         steps += [program.show]
@@ -155,7 +155,7 @@ def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = l
 
 
 def _repeat(earlier: list[str], names: dict[str, Any]) -> None:
-    """Run the earlier rounds again without output, for hosts that keep no variables between rounds."""
+    """Run the earlier rounds again without output, because some hosts keep no variables between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
@@ -178,7 +178,7 @@ def _catch_error(step: Callable[[], None]) -> str:
 
 
 class Program:
-    """One round's code, and the value of its last expression, which a notebook would show."""
+    """One round's code, and the value of its last expression, which is printed as in a notebook."""
 
     def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
         self._code, self._title, self._names = code, title, names
@@ -200,7 +200,7 @@ class Program:
             self._value = self._evaluate(ast.Expression(final.value), "eval")
 
     def _evaluate(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
-        """Run code, which may await at its top level as in a notebook."""
+        """Run code, which may contain top-level `await` as in a notebook."""
         code = compile(tree, self._title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         result = eval(code, self._names)  # noqa: S307 - this is the sandbox
         if code.co_flags & inspect.CO_COROUTINE:
@@ -227,7 +227,7 @@ def _display(*values: Any) -> None:
 
 
 def _imitate_notebook(names: dict[str, Any]) -> None:
-    """Provide what programs import from IPython if it is not installed; commands of a notebook do nothing."""
+    """Provide IPython's `display` module if IPython is not installed, and a `get_ipython` whose methods do nothing."""
 
     class Shell:
         def __getattr__(self, name: str) -> Callable[..., None]:
@@ -245,7 +245,7 @@ def _imitate_notebook(names: dict[str, Any]) -> None:
 
 
 def _ignore_installations() -> None:
-    """Let `pip install` of packages that are already installed succeed without any effect."""
+    """Make `pip install` of already installed packages succeed without any effect."""
     import subprocess
 
     popen, system = subprocess.Popen.__init__, os.system
@@ -316,7 +316,7 @@ def _provide_stdin(content: bytes) -> None:
     usual = builtins.open
 
     def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
-        # These are links to /proc, which programs do not have.
+        # These paths are links to /proc, which programs do not have.
         is_input = not isinstance(file, int) and os.fspath(file) in {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
         return usual(os.dup(0) if is_input else file, *args, **kwargs)
 
@@ -329,7 +329,7 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
     if kind == "pickle":
         import pickle
 
-        # The host wrote this for the program; the host never unpickles anything from a program.
+        # The host wrote this pickle for the program; the host never unpickles data from a program.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
     encoding = find_encoding(content)
@@ -337,7 +337,7 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
 
 
 def _show_error(error: BaseException) -> str:
-    """Format the traceback with only the program's own frames, because others would reveal paths of this machine."""
+    """Format the traceback with only the program's own frames, because other frames reveal paths of this machine."""
     try:
         trace = traceback.TracebackException.from_exception(error, limit=-SHOWN_FRAMES, compact=True)
         link: traceback.TracebackException | None = trace
@@ -364,7 +364,7 @@ def _keep_own_frames(trace: traceback.TracebackException) -> bool:
 
 
 def _report_error(text: str) -> None:
-    """Replace the content of standard error, where the host reads the error, by `text`."""
+    """Replace the content of standard error, from which the host reads the error, by `text`."""
     if os.getpid() not in _first_process:
         return  # an error of a process that the program forked is not the program's error
     try:
@@ -378,10 +378,10 @@ STATUS = {OK: 0, RAISED: 1, NO_TABLE: 97}
 
 
 def run_alone(payload: str, marker: str, seconds: float, result: str) -> NoReturn:
-    """Run a payload's program in a folder of its own.
+    """Run a payload's program in its own folder.
 
     Args:
-        result: file for the error and the files that the program wrote; if empty, standard error.
+        result: path of the file for the error and the program's files; if empty, they go to standard error.
     """
     _confine_in_container()
     handed_over = os.open(result, os.O_WRONLY | os.O_CREAT) if result else STDERR
@@ -404,9 +404,9 @@ def run_alone(payload: str, marker: str, seconds: float, result: str) -> NoRetur
 
 
 def _confine_in_container() -> None:
-    """Continue in a child behind the call filter if this is the first process of a container.
+    """Continue in a child process with the call filter if this is the first process of a container.
 
-    No timer and no memory limit can end the first process.
+    This is necessary because no timer and no memory limit can end the first process.
     """
     if os.getpid() != 1:
         return
@@ -414,7 +414,7 @@ def _confine_in_container() -> None:
     if child := os.fork():
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os._exit(128 - status if status < 0 else status)
-    # Engines differ in what they allow: Podman lets programs make namespaces and mount in them.
+    # Apply the filter, because engines differ: Podman lets programs make namespaces and mount in them.
     if platform.machine() in AUDIT_ARCH:
         kernel.forbid_new_privileges()
         kernel.filter_calls(call_filter(platform.machine()))
