@@ -16,7 +16,7 @@ BUILDERS = {
     ),
     "treb": "question-answer pairs from a folder of tables",
 }
-"""The products of the builders, by command-line name; the packages have underscores instead of hyphens."""
+"""The product of each builder by command-line name; package names have underscores instead of hyphens."""
 
 
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:

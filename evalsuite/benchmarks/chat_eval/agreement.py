@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSetting:
-    """One mode of one run."""
+    """A judge: one mode of one run."""
 
     name: str
     mode: JudgingMode

@@ -62,7 +62,7 @@ class JudgingMode:
     roles: int = 1  # Number of debaters; 1 without a panel.
     turns: int = 0  # Number of turns, the judgement included; 0 without a panel.
     same_role: bool = False  # Whether all debaters have the same role.
-    steps: bool = False  # Whether evaluation steps are generated first.
+    steps: bool = False  # Whether the model first generates evaluation steps.
     ballots: bool = False  # Whether debaters also cast a secret ballot after each turn except the last.
 
 
@@ -237,7 +237,7 @@ def _bert_score(folder: Path) -> BertScore:
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's.
+    """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's judgement.
 
     For pairs, `accuracy` is 1.0 if the verdict equals people's verdict; otherwise, or without a verdict, it is 0.0. For
     dialogues, each aspect has the judge's score on people's scale; without a judgement, these scores are missing.

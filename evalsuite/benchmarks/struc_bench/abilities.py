@@ -1,4 +1,4 @@
-"""Compare an answer's tables with the wanted ones; compute types of errors and the paper's ability map.
+"""Compare an answer's tables with the wanted tables; compute types of errors and the paper's ability map.
 
 The paper (arXiv 2309.08963, Figure 5) names six abilities without formulas, because people rated them.
 docs/struc_bench.md defines the types of errors and the formulas of the abilities.
@@ -141,7 +141,7 @@ def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str
 
     A line (row or column) is a sum if it equals the sum of two other lines, or of all others, at every position where
     all of these lines have numbers, and at two positions at least. A difference (c - b = a) is the same
-    sum (a + b = c). Each position has its own result.
+    sum (a + b = c). Each position gives a separate result.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]

@@ -124,7 +124,7 @@ class StrucBenchOptions:
     max_tokens: int | None = None
     least_tokens: int = 2048  # Minimum of the default limit, so that a model can reason before the table.
     temperature: float | None = 0.0
-    row_order: bool = True  # Whether rows must be in the wanted order; RotoWire's texts do not state it.
+    row_order: bool = True  # Whether rows must be in the wanted order; RotoWire's texts give no order.
     bertscore: str | None = None  # Folder of an encoder; None leaves out BERTScore.
     # The encoder's layer whose embeddings are compared; None selects the usual layer of the model.
     bertscore_layer: int | None = None

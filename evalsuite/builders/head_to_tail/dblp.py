@@ -1,4 +1,4 @@
-"""DBLP: people in computer science by the number of their works, asked about their theses.
+"""DBLP: computer scientists by their number of works, with questions about their theses.
 
 dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser expanded entities, a
 malicious file could expand to gigabytes or include other files. So before parsing, the document type is removed, and
@@ -70,7 +70,7 @@ class Thesis:
 
 
 class Dblp(DumpSource):
-    """The dump in a workspace."""
+    """DBLP's dump in a workspace."""
 
     templates = paper_templates = tuple(TEMPLATES)
 

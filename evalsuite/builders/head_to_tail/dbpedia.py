@@ -1,4 +1,4 @@
-"""DBpedia: all entities by the number of their triples, asked about their predicates.
+"""DBpedia: entities by their number of triples, with questions about their predicates.
 
 As in the paper, predicates are left out if they are unspecific, dynamic, specific to the source, or not text.
 """
@@ -36,7 +36,7 @@ _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 
 
 class Dbpedia(DumpSource):
-    """The dump in a workspace; the file `templates` has a question for each predicate, with `_` for the entity."""
+    """DBpedia's dump in a workspace; the file `templates` has a question per predicate, with `_` for the entity."""
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
         super().__init__(workspace, folder)

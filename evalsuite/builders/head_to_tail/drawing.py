@@ -30,7 +30,7 @@ RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]
 # Maximum number of right answers of a specific question.
 MOST_ANSWERS = 12
-# The replacement for a character that a dump has lost.
+# Unicode's replacement character, which marks a character that a dump has lost.
 LOST = "\ufffd"
 
 
@@ -322,7 +322,7 @@ class Selection:
     # The outer key is the template, the inner key the bucket.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # By template without questions: the buckets without candidates.
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # Templates without questions, with their empty buckets.
 
 
 def choose(

@@ -1,4 +1,4 @@
-"""Goodreads: books by the ratings of all their editions."""
+"""Goodreads: questions about books, whose popularity is the number of ratings of all editions."""
 
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -108,7 +108,7 @@ class Book:
 
 
 class Goodreads(DumpSource):
-    """The dump in a workspace."""
+    """Goodreads' dump in a workspace."""
 
     # Only the paper's mix asks for identifiers.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)

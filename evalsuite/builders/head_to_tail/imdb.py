@@ -1,4 +1,4 @@
-"""IMDb: titles by votes, and people by the votes of the titles they are known for."""
+"""IMDb: questions about titles (popularity: votes) and people (popularity: votes of their best-known titles)."""
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
@@ -192,7 +192,7 @@ _MORE = 8
 
 
 class Imdb(DumpSource):
-    """The dump in a workspace."""
+    """IMDb's dump in a workspace."""
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
     paper_templates = (*(*_TITLES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))

@@ -1,4 +1,4 @@
-"""The Microsoft Academic Graph: conferences, journals and papers by citations."""
+"""Microsoft Academic Graph: questions about conferences, journals and papers (popularity: citations)."""
 
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -109,7 +109,7 @@ class Paper:
 
 
 class Mag(DumpSource):
-    """The dump in a workspace."""
+    """The graph's dump in a workspace."""
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)

@@ -359,7 +359,7 @@ async def _make_record(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Ask for a column's name; return question and table without the name. Dropped states the last column's reason."""
+    """Ask for a column's name; return question and table without the name, or raise Dropped with the last reason."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = Dropped("no column has a name that could be asked for")
@@ -419,7 +419,7 @@ class BuiltPairs:
     # Records in the published format; `program` is the verifying program.
     records: list[Mapping[str, Any]] = field(default_factory=list)
     sheets: dict[str, Sheet] = field(default_factory=dict)  # The tables used, by name.
-    further: list[Sheet] = field(default_factory=list)  # Tables with a column's name removed, and invented ones.
+    further: list[Sheet] = field(default_factory=list)  # Invented tables, and tables with a column's name removed.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
     disputed: list[Sequence[str]] = field(default_factory=list)  # Rows for people to decide, by `REVIEW_COLUMNS`.

@@ -1,4 +1,4 @@
-"""A table that questions can be asked about (conditions of arXiv 2506.18421), and the meaning of its columns.
+"""Check which tables suit questions (conditions of arXiv 2506.18421), and interpret their columns.
 
 A meaningless question, such as the sum of a column of seasons, is worse than no question. So a column is only used if
 its name and its cells are unambiguous. A sum needs a name that refers to something countable. A mean needs cells that
