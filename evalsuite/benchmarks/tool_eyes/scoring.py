@@ -56,7 +56,7 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The score of a turn without a thought: the published evaluator demands 5 of 10, so no request is needed.
+# The match of a call without a thought: the published evaluator demands 5 of 10, so no request is needed.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 # Maximum characters of an observation in the judge's log; longer ones are replaced by their names.
