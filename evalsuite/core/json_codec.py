@@ -29,7 +29,7 @@ def dumps(value: Any) -> str:
     try:
         text = _compact(value)
     except (TypeError, ValueError):
-        # A scorer may put any data into its facts, and no such data may make the run fail.
+        # A scorer may put any data into its facts; no such data may make the run fail.
         text = _compact(_make_writable(value))
     # A model may write half of a surrogate pair, which cannot be encoded for files and channels.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

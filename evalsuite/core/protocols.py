@@ -90,7 +90,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class JudgedScorer(Protocol):
-    """A scorer that a judge helps, recognised by its method `judged`."""
+    """A scorer with calls to a judge, recognised by its method `judged`."""
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Score one transcript with the judge's help."""

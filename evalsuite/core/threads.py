@@ -64,5 +64,5 @@ def _make_raisable(error: BaseException) -> BaseException:
 
 
 def is_async(function: object) -> bool:
-    """Tell whether calling a function or callable object gives a coroutine."""
+    """Tell whether a call of a function or callable object returns a coroutine."""
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004

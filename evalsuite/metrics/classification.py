@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     """Compute the F1 of each label that occurs, sorted by label, each in [0, 1].
 
-    An empty label stands for an answer that named no label: it counts as a miss of its target, but not as a
-    label.
+    An empty label stands for an answer that named no label: the answer counts as a miss of its target, and the empty
+    label has no F1.
     """
     right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
     wanted, named = Counter(targets), Counter(labels)

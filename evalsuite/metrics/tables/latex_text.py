@@ -47,7 +47,7 @@ SILENT = {
     **dict.fromkeys(("rule", "resizebox", "fontsize", "setlength", "addtolength", "fcolorbox"), 2),
     **dict.fromkeys(("rowcolors", "setcounter", "renewcommand", "newcommand", "definecolor"), 3),
 }
-"""Macros that print nothing, each with its number of arguments. Its arguments, also optional ones, print nothing."""
+"""Macros that print nothing, each with its number of required arguments; arguments print nothing either."""
 
 NAMES_OF_SWITCHES = """
     textbf textit textsl textsc texttt textrm textsf textup textmd textnormal text emph underline

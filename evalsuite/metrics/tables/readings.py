@@ -51,7 +51,7 @@ def _read_as(text: str, markup: Format) -> MarkupReading:
 
 
 def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
-    """Read an answer in each possible markup, the wanted one first; skip readings without tables."""
+    """Read an answer in each possible markup, the wanted markup first; skip readings without tables."""
     readings = [
         _read_as(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))

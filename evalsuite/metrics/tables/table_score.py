@@ -68,7 +68,7 @@ class TableMatch:
 
     @cached_property
     def _is_broken(self) -> bool:
-        """Whether a reader sees no table, or values under other heads, until someone corrects the markup."""
+        """Whether broken markup hides the table or shows values under wrong heads."""
         unbroken = {"well_formed", "compiles"} if self.predicted.markup == "latex" else {"well_formed"}
         return any(fact.name in unbroken and not fact.fulfilled for fact in self.facts)
 

@@ -139,7 +139,7 @@ def _is_share(run: RunView, metric: str) -> bool:
     return all(0 <= value <= 1 for value in run.tally.values(metric))
 
 
-MOST_ATTEMPTS = 5  # maximum number of attempts; each number up to it has a column
+MOST_ATTEMPTS = 5  # maximum k in the table of attempts, which has a column for each k
 
 
 def attempts_table(views: Sequence[RunView]) -> Table | None:

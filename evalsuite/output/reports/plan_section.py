@@ -61,7 +61,7 @@ def _make_amounts(usage: Usage | None) -> list[Cell]:
 
 
 def sight_table(sights: Sequence[DetectableLoss]) -> Table:
-    """Tabulate the loss that each metric shows with a power of 80%, and what is needed to show the wanted loss."""
+    """Tabulate the loss that each metric shows with a power of 80%, and the questions that the wanted loss needs."""
     return Table("", SIGHTS, [_make_sight_row(sight) for sight in sights])
 
 

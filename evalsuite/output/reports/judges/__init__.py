@@ -70,7 +70,7 @@ class _Signed:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in the same order.
     cases: int = 0  # Number of cases.
-    # For each case with expected values, whether one of the values is based on scores of a low total probability.
+    # For each case with expected values, whether one of them is based on scores with a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property

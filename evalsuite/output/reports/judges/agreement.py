@@ -42,7 +42,7 @@ RaterKind = Literal["judges", "epochs", "people"]
 class Rating:
     """One rater's value for one item."""
 
-    cluster: str  # The group of items that are not independent (the orders of one case).
+    cluster: str  # The group of dependent items (such as both orders of one case).
     thing: Hashable  # The rated item.
     rater: str  # The rater's name.
     value: JudgedValue  # A verdict or a score.

@@ -27,7 +27,7 @@ class JudgeVote:
     model: str  # The judge's model.
     swapped: bool  # Whether the second answer was shown first.
     verdict: str | None  # The verdict in terms of the answers' own order; None if only one answer was scored.
-    scores: Mapping[str, float]  # The scores by aspect, or by position.
+    scores: Mapping[str, float]  # The scores by aspect, or by the answers' position.
 
     @property
     def first_shown(self) -> str:

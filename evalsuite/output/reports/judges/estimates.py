@@ -35,7 +35,7 @@ def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
 
 
 def mean_of_scores(values: Sequence[float]) -> Estimate:
-    """Average at least one score; without an interval if scores are too few or all equal."""
+    """Average one or more scores; the estimate has no interval if scores are too few or all equal."""
     from evalsuite import stats
 
     interval = stats.mean_interval(values)
