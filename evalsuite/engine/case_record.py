@@ -125,7 +125,7 @@ class CaseFindings:
         )
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Note an exception of a case, and tell whether it is a missed threshold."""
+        """Note an exception of a case, and tell whether the exception means a missed threshold."""
         if _is_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
@@ -241,7 +241,7 @@ def groups_in(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the state if the facts contain its changes."""
+    """Drop a world's final state if the facts already contain the changes of the state."""
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 

@@ -32,7 +32,7 @@ class CaseChoice:
 
     samples: int = 0  # The number of samples that `--limit` draws.
     of: int | None = None  # Number of all samples; None if a stream was not read to its end.
-    left_out: int = 0  # Number of this machine's cases that -k left out before they were made.
+    left_out: int = 0  # Number of this machine's cases that were not made because of -k.
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Case:
     epoch: int  # Counted from 1.
     beyond: bool = False  # Whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
     nodeid: str = ""  # The item's node id if the test is parametrized further; else empty.
-    choice: CaseChoice = CaseChoice()  # How the cases of its function were chosen.
+    choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
 
     @property
     def sample(self) -> Sample:
@@ -111,7 +111,7 @@ class Deal:
     """Assigns samples to shards in the order of collection, so that a machine makes only the items of its own shard.
 
     A sample's epochs stay together, because some benchmarks decide over them. Later filtering or reordering by -k, -m
-    or plugins does not change the shards, so together they cover each sample once.
+    or plugins does not change the shards, so together the shards cover each sample once.
 
     Args:
         shard: K/N, the K-th of N shards; None means all samples.
@@ -134,7 +134,7 @@ def make_cases(
 ) -> tuple[list[Case], list[str]]:
     """Make the cases of a benchmark on this machine, in the dataset's order, and their ids.
 
-    At least one case of a benchmark is made, because pytest skips a function without any.
+    At least one case of a benchmark is made, because pytest skips a function without cases.
 
     With `--until-decided`, the samples beyond the limit become cases, too, unless the benchmark runs in several modes.
     In several modes, the limit chooses questions and each is asked in every mode, so the next case would not be random.
@@ -210,7 +210,7 @@ def make_id(sample: str, epoch: int | None) -> str:
 
 
 def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
-    """Put items in order: shuffle them if the run may end early, but put plain tests first, because all must run.
+    """Put items in order: shuffled if the run may end early, with plain tests first, because all of them must run.
 
     Args:
         workers: the number of processes that share the items.

@@ -93,21 +93,21 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             Without samples: the name of a benchmark of evalsuite or of an installed package.
         samples: ids must be unique within the benchmark. A list, `LazySamples`, or a generator or function that
             yields the samples; with `--limit`, only the first samples are read.
-        solver: makes the transcripts: one of evalsuite's, or any plain or async function of (sample, model) that
-            returns text or a Transcript; with None, the test itself calls the fixture `model`.
+        solver: makes the transcripts: a solver of evalsuite, or any plain or async function of (sample, model) that
+            returns text or a Transcript. With None, the test itself calls the fixture `model`.
         scorers: score the transcripts.
-        epochs: how often each sample is asked, unless `--epochs` says otherwise.
+        epochs: how often each sample is asked, unless `--epochs` overrides the number.
         at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.
         shipped: arguments that override `args` in a run on the samples that come with the benchmark, in its default
-            modes; they keep a demonstration short. A run on official files (`--data`), or in a mode that was
-            chosen (`--mode`), does not use them.
+            modes; they keep a demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`),
+            does not use these arguments.
         metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use
             them. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,
             `human`. No model is asked, `--limit` keeps all cases, and the judge is compared with the baseline's judge.
         pool: whether the cases count together with the cases of other files that declare this name with `pool`. Without
             `pool`, a name that two files declare is refused.
-        cluster: a tag, a metadata entry, or a function of the sample. Its value is equal for samples that depend on
+        cluster: a tag, a metadata entry, or a function of the sample. The value is equal for samples that depend on
             each other, such as questions about one document. Intervals and tests count clusters, not cases.
         faults: injected into the calls of the model under test, in the form of `--inject`, such as `["status=529:5%"]`.
             The tag `fault` lists the kinds that a case met, or `none`.
@@ -186,7 +186,7 @@ Tags = Callable[["Sample"], Mapping[str, str]]
 
 
 def _find_tags_of(solver: AnySolver | None) -> Tags | None:
-    """Find the tags that the solver gives all its cases; a sample's own tags take precedence."""
+    """Find the tags that the solver gives to all cases; a sample's own tags take precedence."""
     tags = getattr(solver, "tags", None)
     return (lambda sample: {**tags, **sample.tags}) if tags and isinstance(tags, Mapping) else None
 
@@ -236,7 +236,7 @@ def _list_canaries(
 
 
 def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Make the parts of a `Benchmark` that come from metrics over all its cases."""
+    """Make the parts of a `Benchmark` that metrics over all cases need."""
     if not metrics:
         return {}
     from evalsuite.output.reports.generic import as_case_metric, report_with

@@ -89,7 +89,7 @@ def evaluate(
         epochs: how often each sample is asked.
         gates: conditions on metrics, as `--gate` takes them.
         settings: other options of pytest by their names, such as `resume`, `replay`, `baseline`, `reports`, `run`,
-            `data`, `mode`, `max_connections` and `max_cost`; options that may be repeated take a list, and those with
+            `data`, `mode`, `max_connections` and `max_cost`; repeatable options take a list, and options of the form
             NAME=VALUE a mapping. Relative paths are relative to the current folder.
 
     Raises:
@@ -126,7 +126,7 @@ class EvaluatedRun(Run):
             raise
 
     def __getattr__(self, name: str) -> Any:
-        """Read the run's own attributes once it has ended."""
+        """Read an attribute of the finished run; wait for its end."""
         if name not in Run.__slots__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self.wait().run, name)

@@ -114,7 +114,7 @@ async def _check_listing(role: str, name: str, backend: Any) -> Finding:
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
-        # Other servers may accept aliases, or serve what they have under any name.
+        # Other servers may accept aliases, or serve one model under any name.
         openai = backend.base_url.startswith("https://api.openai.com/")
         return Finding(role, BROKEN if openai else UNKNOWN, words, fault=openai)
     return Finding(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
@@ -150,7 +150,7 @@ def _check_extras() -> Iterator[Finding]:
 def _is_there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # its parent is not there
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 

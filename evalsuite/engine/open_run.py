@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 CRASH = "WorkerDied"  # The cause of the error of a case whose process died.
-EXCUSED = '"excused":"gate"'  # in each record of a case below its threshold that a gate judges
-NOTABLE = 0.03  # Share of refused requests above which the report mentions them.
+EXCUSED = '"excused":"gate"'  # in the record of every case that a gate judges and that is below its threshold
+NOTABLE = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
 class RunGateway:
@@ -116,7 +116,7 @@ class RunGateway:
 
     @property
     def asking(self) -> bool:
-        """Whether any case has asked a model."""
+        """Whether any case has called a model."""
         return bool(self.gateway.served)
 
     def waits(self) -> list[str]:
@@ -124,7 +124,7 @@ class RunGateway:
         return self._pending.waits() if self._pending is not None else []
 
     def usage(self) -> dict[str, Any] | None:
-        """Return the usage of all calls so far, as JSON data; None if there was none."""
+        """Return the usage of all calls so far, as JSON data; None without calls."""
         return self.background.run(self._compute_usage()) if self.asking else None
 
     async def _compute_usage(self) -> dict[str, Any]:
@@ -197,7 +197,8 @@ class OpenRun:
         verdict: None before `conclude`.
         report: None before `conclude`.
         below: cases below their threshold that a gate judges, by benchmark.
-        detached: why the session stopped waiting for its batches (with --detach); empty if it did not.
+        detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
+            waiting.
         aside: further lines for the terminal at the end.
         hopeless: the error that ended the session because no further case could be decided; None if there is none.
     """
@@ -272,7 +273,7 @@ class OpenRun:
         from evalsuite.journal.journal import Journal
 
         folder = self.folder.path
-        # The user may have copied the records alone.
+        # The user may have copied only the records.
         has_only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
         journal = Journal(folder / JOURNAL)
         try:
@@ -355,7 +356,7 @@ class OpenRun:
         return planned.benchmark
 
     def _count(self, record: Record) -> None:
-        # A skipped case, for example one for which no money was left, has no score.
+        # A skipped case, for example after the budget was spent, has no score.
         decides = not self._is_held(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
             self.early.end_for_money()
@@ -430,7 +431,7 @@ class OpenRun:
 
     @property
     def status(self) -> Status | None:
-        """The exit status that follows from the run alone; None before `conclude`."""
+        """The run's exit status, regardless of pytest's own status; None before `conclude`."""
         if self.verdict is None:
             return None
         if self.detached:

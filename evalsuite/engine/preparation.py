@@ -36,7 +36,7 @@ class RunSpec:
     """The specification of a run: settings, models, selection."""
 
     settings: Settings  # The run's settings, including those of a resumed or replayed run.
-    model: str | None  # The model's name, with the default filled in; None if no model was named and none is installed.
+    model: str | None  # The model's name or the default model's; None if no model was named or installed.
     root: Path  # The folder to which relative paths refer.
     command: str = ""  # The command, without secrets.
     # The tests that the command selects; a run that resumes this one selects them again.
@@ -134,7 +134,7 @@ def take_over_run(
             "--model, or leave out --resume"
         )
     check_batch(taken)
-    # Store the path, because `last` will mean this run once it has begun.
+    # Store the path, because `last` will mean the new run as soon as that begins.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)

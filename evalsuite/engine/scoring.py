@@ -54,7 +54,7 @@ class NotedScore(float):
 
 
 class CaseScores(dict[str, float]):
-    """The fixture `scores`. Asking for a score that no scorer gives raises an error that lists the existing ones."""
+    """The fixture `scores`. A missing score raises an error that lists the existing scores."""
 
     def __missing__(self, name: str) -> float:
         """Raise the error that lists the existing scores."""
@@ -86,7 +86,7 @@ def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:
 
 
 def name_of(part: object) -> str:
-    """Name a solver or scorer for a message, by its function or its class."""
+    """Return the name of a solver's or scorer's function or class, for messages."""
     inner = getattr(part, "func", part)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
@@ -237,7 +237,7 @@ def _write_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
     cells = [stable_text(_make_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else stable_text(scorer)
-    # A scorer of evalsuite's own stays the same scorer when its file moves.
+    # One of evalsuite's scorers stays the same scorer if its file moves.
     module = "evalsuite" if _is_shipped(kind) else kind.__module__
     return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
 

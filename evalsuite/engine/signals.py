@@ -24,13 +24,13 @@ def is_from_user() -> bool:
 
 
 def ending_signal() -> str:
-    """Describe the signal that ended the run; empty if none did."""
+    """Describe the signal that ended the run; empty if no signal ended the run."""
     ending = [signal.Signals(number).name for number in _received if number != signal.SIGINT]
     return f"it was ended by {ending[0]}" if ending else ""
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """End the run in order at the first Ctrl-C, and at once at a later one."""
+    """End the run in order at the first Ctrl-C, and immediately at a later Ctrl-C."""
     now = time.monotonic()
     if number not in _received:
         _received.append(number)

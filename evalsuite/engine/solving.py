@@ -38,12 +38,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A case whose transcript is made and judged; its test comes next."""
+    """The transcript and the judgements of a case whose test comes next."""
 
     transcript: Transcript | None  # None if solving failed, or without a solver.
     # Scores by name, one mapping per scorer that had to wait for a call or other input.
     judged: Sequence[Mapping[str, float | Score]]
-    error: BaseException | None  # Why solving or judging failed; None if it did not.
+    error: BaseException | None  # Why solving or judging failed; None if both succeeded.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The judge's part of `usage`.
@@ -63,7 +63,7 @@ class Models:
         self._overrides = self._settings.model_params
 
     def meter(self, scope: str) -> Meter:
-        """Return a meter for one case, or for another part of a session with its own draws."""
+        """Return a meter for one case, or for another part of a session that has separate draws."""
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
     def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
@@ -261,7 +261,7 @@ class Prefetcher:
             self._background.soon(self._begin, None if is_started else case)
 
     def result(self, case: Case) -> Solved:
-        """Wait for a case's result; start the case if it was not started before."""
+        """Wait for a case's result; start the case if it is not started yet."""
         self._background.refuse_in_child()
         future = self._results.get(case) or self._background.run(self._find_or_start(case))
         try:

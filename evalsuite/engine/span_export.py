@@ -1,7 +1,7 @@
 """`--otel`: exports a run as OpenTelemetry spans, one trace per case, by the GenAI semantic conventions.
 
-A case is a span with an event `gen_ai.evaluation.result` per score; each call that a model answered during the case is
-a span below it. Prompts and answers are not exported.
+A case is a span with an event `gen_ai.evaluation.result` per score; each answered model call of the case is a child
+span. Prompts and answers are not exported.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ NANOSECONDS = 1e9
 
 
 class SpanExport:
-    """Exports the spans of one run in the background; a collector that fails changes nothing about the run.
+    """Exports the spans of one run in the background; a failing collector does not affect the run.
 
     Args:
-        run: the run's name, which distinguishes its traces from those of other runs.
+        run: the run's name, which distinguishes its traces from the traces of other runs.
 
     Raises:
         SettingsError: the packages or the endpoint are missing.

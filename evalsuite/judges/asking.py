@@ -150,7 +150,7 @@ def check_quorum(readable: int, problems: Sequence[object], quorum: int | None, 
     """Raise JudgeError with the first problem if fewer judgements than the quorum (by default a majority) are readable.
 
     Args:
-        problems: the problem of each judgement that could not be read.
+        problems: one description per judgement that could not be read.
     """
     total = readable + len(problems)
     needed = total // 2 + 1 if quorum is None else min(quorum, total)

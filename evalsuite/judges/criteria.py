@@ -98,7 +98,7 @@ class Template(OnScale):
     text: str  # Each `{name}` is replaced by the section of this name.
     low: int
     high: int
-    reader: str | Callable[[str], float] | None = None  # A pattern whose last match has the score as its group.
+    reader: str | Callable[[str], float] | None = None  # A pattern with one group, whose last match gives the score.
 
     def __post_init__(self) -> None:
         if isinstance(self.reader, str) and re.compile(self.reader).groups != 1:

@@ -58,7 +58,7 @@ class WeightedScore:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer separately; of two answers, the one with the higher score is better."""
+    """Scores each aspect of each answer separately; of two answers, the answer with the higher score is better."""
 
     # Aspects on scales of one-digit numbers, so that a score is one token.
     aspects: tuple[Likert, ...] = (FIVE_POINTS,)
@@ -66,7 +66,7 @@ class Weighted:
     attempts: int = 3  # Maximum answers to request, until one can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
-    # requests them once, because they are the same for every case.
+    # requests the steps once, because they are the same for every case.
     steps: bool = False
 
     def __post_init__(self) -> None:

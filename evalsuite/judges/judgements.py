@@ -34,10 +34,10 @@ CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 class Opinion:
     """One parsed judgement."""
 
-    # Scores by aspect if one answer is judged, by position (`first`, `second`) if two are scored, and `preference` if
+    # Scores by aspect for one answer; by position (`first`, `second`) if two answers are scored; `preference` if
     # the verdict has degrees.
     scores: Mapping[str, float] = field(default_factory=dict)
-    verdict: PairVerdict | None = None  # the better of two answers; None if only one is judged
+    verdict: PairVerdict | None = None  # the better of two answers; None if only one answer is judged
 
     def exchange(self) -> Opinion:
         """Return the same opinion for the two answers in the other order."""
@@ -166,7 +166,8 @@ class Round:
 def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
     """Combine the ballots for all orders of the answers into one result.
 
-    If ballots are missing, both orders keep equal weight, because one order corrects the position bias of the other.
+    If ballots are missing, both orders keep equal weight, because each order corrects the position bias of the other
+    order.
 
     Args:
         rounds: one per order.

@@ -48,7 +48,7 @@ class DebaterRole:
 
     Attributes:
         name: the name that the other debaters see.
-        prompt: A description of who the debater is and what it examines.
+        prompt: A description of the debater and of what the debater examines.
         model: the debater's model; None for the judge model.
     """
 
@@ -108,7 +108,7 @@ class Wording:
     form: Form
 
     def describe(self, debater: DebaterRole) -> str:
-        """Write who the debater is; this text is the system message of its prompts."""
+        """Describe the debater; the text is the system message of the debater's prompts."""
         return ROLE_PROMPT.format(prompt=debater.prompt, name=debater.name, office=SYSTEM_PROMPT)
 
     def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
@@ -156,7 +156,7 @@ class Panel:
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
-    # Whether each debater also casts a secret ballot after each turn except the last, to show who changes their mind.
+    # Whether each debater also casts a secret ballot after each turn except the last, to show changes of mind.
     interim: bool = False
     wording: Wording | None = field(default=None, repr=False)  # The prompts; None for the default prompts.
 

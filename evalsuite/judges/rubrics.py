@@ -57,9 +57,10 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     attempts: int = 3,
     **params: Any,
 ) -> Rubric | JudgeScorer:
-    """Make a judge with your own criteria; it gives its reasons before its score.
+    """Make a judge with your own criteria; the judge gives reasons before the score.
 
-    Each judge is called once per sample; its reason becomes the score's note. A comparison takes one call per order.
+    Each judge is called once per sample; the judge's reason becomes the score's note. A comparison takes one call per
+    order.
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
@@ -99,8 +100,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             that cases neither pass nor fail.
         confirm_failures: the number of votes if the first verdict is a failure; the failure counts only if most
             votes agree. With 0, the first verdict counts.
-        cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements say so, the case
-            has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
+        cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements cannot tell, the
+            case has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
         attempts: maximum answers to request, until one can be read.
         params: generation parameters; the temperature is 0 by default.
 

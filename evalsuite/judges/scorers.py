@@ -129,7 +129,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Let debaters discuss the answer; in the last turn each gives reasons and scores, which are averaged (ChatEval).
+    """Let debaters discuss the answer; in the last turn, each gives reasons and scores; scores are averaged (ChatEval).
 
     The number of calls is orders x (debaters x turns + summaries). There are 2 orders if answers are compared,
     otherwise 1. Only `simultaneous_summarizer` adds summaries, one after each turn except the last.
@@ -150,9 +150,9 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None for the judge model.
         attempts: maximum answers to request, until one can be read.
-        model: the judge model, if it is not the run's.
+        model: the judge model; by default the run's judge.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
-        params: generation parameters; the temperature is 0 by default, and None leaves it to the server.
+        params: generation parameters; the temperature is 0 by default, and None leaves the temperature to the server.
 
     Raises:
         SettingsError: the list of debaters is empty, the strategy is unknown, the number of turns is less than 1, a
@@ -213,7 +213,7 @@ class Sampled:
     """
 
     form: Form  # The form of the answer.
-    repeats: int = 1  # The number of judgements in each order; several differ in the parameter `seed`.
+    repeats: int = 1  # The number of judgements in each order; repeated judgements differ in the parameter `seed`.
     reasons: bool = False  # Whether the judge gives reasons before its judgement.
     swap: bool = True  # Whether to show two answers in both orders.
     attempts: int = 3  # Maximum answers to request, until one can be read.
@@ -341,8 +341,7 @@ class JudgeScorer:
 
     Attributes:
         judge: the judge that scores each answer: its prompts, its scale and its parser.
-        rivals: the answers to compare with: keys in the sample's metadata, or `target`; empty to score the answer
-            alone.
+        rivals: the answers to compare with: keys in the sample's metadata, or `target`; empty to score only the answer.
         background: the key in the metadata with information that a good answer may use.
         hide: names that are replaced by a placeholder in all answers.
         prefix: text before each score's name, also the key of the judge's facts; needed if a case has two judges.
@@ -410,7 +409,7 @@ class JudgeScorer:
 
     @property
     def aspects(self) -> dict[str, Likert]:
-        """The aspects by the names of their scores; a comparison has one score."""
+        """The aspects, keyed by the names of their scores; a comparison has one score."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}

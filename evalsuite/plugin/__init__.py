@@ -1,4 +1,4 @@
-"""The pytest plugin: its hooks, each of which delegates.
+"""The pytest plugin: its hooks, which delegate to the other modules.
 
 A suite opts in with one line in the conftest.py of its root directory:
 

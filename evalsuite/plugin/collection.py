@@ -1,4 +1,4 @@
-"""Collection: a benchmark's function becomes its cases, and the command line picks among them."""
+"""Collection: turns a benchmark's function into cases, and applies the command line's selection."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def count_collected(config: pytest.Config, made: object) -> None:
 
 
 def _find_why_unaskable(config: pytest.Config) -> str:
-    """Return why the model cannot be called; empty if it can be, or if the session makes no call."""
+    """Return why the model cannot be called; empty if the model can be called or the session makes no call."""
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
@@ -178,7 +178,7 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that the chosen cases have the judge and the sandboxes that they need."""
+    """Check that the judge and the sandboxes that the chosen cases need are available."""
     if items and all(map(is_left_out, items)):
         _refuse(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     option = session.config.option

@@ -1,4 +1,4 @@
-"""Cases among pytest's items, and the names under which pytest's objects hold them. Every session loads this."""
+"""Cases among pytest's items, and the keys under which pytest's objects store them. Every session loads this."""
 
 from __future__ import annotations
 

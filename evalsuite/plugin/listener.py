@@ -37,12 +37,12 @@ ENDED = "evalsuite ended the session, for the reason given above"
 
 
 class Listener:
-    """The plugin that receives reports. Every session has one; it opens the run when the first case needs it.
+    """The plugin that receives reports. Every session has a listener; it opens the run for the first case.
 
     Attributes:
         planned: the number of cases known so far.
         broken: why a report cannot be written; empty if nothing went wrong.
-        ending: why evalsuite ended the session before its last test; empty if it did not.
+        ending: why evalsuite ended the session before the last test; empty if all tests ran.
         status: the exit status that the verdict gave.
         handlers: the earlier signal handlers, to be restored.
         live: the benchmarks that this process has collected, by the node id of the test function.
@@ -192,7 +192,7 @@ class Listener:
         self._channels.append(connect_worker(node, data, self._receive))
 
     def why_unaskable(self) -> str:
-        """Return, for workers, why the model cannot be called; empty if it can be."""
+        """Return, for workers, why the model cannot be called; empty if the model can be called."""
         from evalsuite.engine.checks import check_before_cases
 
         try:
@@ -304,7 +304,7 @@ class Listener:
             # Use a copy, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
-            terminal = os.dup(2)  # pytest runs within a program, or without its reporter
+            terminal = os.dup(2)  # pytest runs within a program, or without the terminal reporter
         self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit, terminal=terminal)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pytest
 
 CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-"""Files in which pytest looks for its configuration; it reads only one of them."""
+"""Files in which pytest looks for its configuration; pytest reads only one of these files."""
 
 FORMER = {
     "margin": "'quality no worse than baseline by 0.5'",
@@ -152,7 +152,7 @@ def refuse_unread_settings(config: pytest.Config) -> None:
 
 
 def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
-    """Refuse to collect from a run's folder, even if the command names it, because it may come from anybody.
+    """Refuse to collect from a run's folder, even if the command names the folder, because it may come from anybody.
 
     Args:
         taken: paths that a replayed or resumed run names; they must belong to this suite.

@@ -36,7 +36,7 @@ EXCUSES = {
 """Reasons why a case below its threshold does not fail the session by itself."""
 
 NO_KEYWORDS: dict[str, Literal[1]] = {}
-SECTION = "evalsuite"  # the section of a failure that holds the case's block
+SECTION = "evalsuite"  # the section of a failure with the case's block
 NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
 """A comparison of numbers, which the block's scores show better."""
 
@@ -177,7 +177,7 @@ class ReportTrimmer:
 
 
 def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:
-    """Show a missed threshold as an expected failure if a gate or the quarantine decides about it.
+    """Show a missed threshold as an expected failure if a gate or the quarantine covers the case.
 
     Args:
         excuse: a key of `EXCUSES`, or None.
@@ -272,7 +272,7 @@ def _find_statement_text(code: CodeType, number: int) -> str:
 
 
 def block_of(report: pytest.TestReport) -> str:
-    """Return the block in a report; empty if it has none."""
+    """Return the block in a report; empty if the report has no block."""
     sections = getattr(report.longrepr, "sections", [])
     return next((str(block) for name, block, _ in sections if name == SECTION), "")
 

@@ -64,7 +64,7 @@ class Process:
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
-        collected: the number of cases of each benchmark before any selection, and how `--limit` chose its samples.
+        collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
         stopping: why this worker must end after the current case; empty if it continues.
     """
@@ -144,7 +144,7 @@ class Process:
         return self._prefetcher.result(case)
 
     def plan(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
-        """Return the cases among the session's items, and those that a resumed run leaves out."""
+        """Return the cases among the session's items, and the cases that a resumed run leaves out."""
         from evalsuite.engine.fingerprints import planned_fingerprints
 
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]

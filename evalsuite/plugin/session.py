@@ -182,10 +182,10 @@ def _awaits_cases(session: pytest.Session, listener: Listener) -> bool:
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
-    """Return why the session was interrupted; None if it was not, or if it ended early because all is decided.
+    """Return why the session was interrupted; None if it ran to its end, or ended early because all is decided.
 
     Args:
-        ending: why evalsuite itself ended the session; empty if it did not.
+        ending: why evalsuite itself ended the session; empty if evalsuite did not end it.
     """
     stopped = False if run.early.ended else ending or session.shouldfail or session.shouldstop
     stopped = stopped or ending_signal()
@@ -237,7 +237,7 @@ def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, i
 
 
 def show_summary(terminal: pytest.TerminalReporter) -> None:
-    """Show the verdict, or why there is none; with --plan, show the plan."""
+    """Show the verdict, or why it is missing; with --plan, show the plan."""
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is not None:
         _show_left_out(terminal)
@@ -256,7 +256,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
 
 
 def _show_left_out(terminal: pytest.TerminalReporter) -> None:
-    """Show in one line why benchmarks were skipped, and how to run them."""
+    """Show in one line why benchmarks were skipped, and how to run these benchmarks."""
     skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]
     if skipped:
         *_, reason = skipped[0].longrepr

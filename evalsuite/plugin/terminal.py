@@ -78,7 +78,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 
 
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    # No gate is decided yet, so no case is red.
+    # No gate is decided yet, so no case is shown in red.
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(for_terminal(interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
@@ -135,7 +135,7 @@ def _name_reports(terminal: pytest.TerminalReporter, folder: Path) -> None:
 
 
 def _from_here(path: Path, config: pytest.Config) -> Path:
-    """Make a path relative to the folder in which pytest was started, if it is below that folder."""
+    """Make a path relative to the folder in which pytest was started, if the path is below this folder."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
 
@@ -147,7 +147,7 @@ UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "eval
 def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     """Report every decision to pytest's other plugins, and the missed gates and comparisons to the terminal.
 
-    An interrupted run has no decisions, so no gate of it is reported as missed.
+    An interrupted run has no decisions, so no gate is reported as missed.
     """
     report = run.report
     if report is None:

@@ -1,4 +1,4 @@
-"""Everything that depends on pytest-xdist and execnet: workers, their queues, and the channel to them.
+"""All code that depends on pytest-xdist and execnet: workers, their queues, and the channel to them.
 
 tests/unit/plugin/test_internals_of_others.py tests what breaks if xdist changes an internal that this module uses.
 `__init__` and `listener` implement public hooks of xdist.
@@ -81,7 +81,7 @@ def report_planned(config: pytest.Config, count: int) -> None:
 
 
 def planned_by(node: Any) -> int:
-    """Return the number that a worker sent with `report_planned`; 0 if it died."""
+    """Return the number that a worker sent with `report_planned`; 0 if the worker died."""
     return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
 
 
@@ -121,7 +121,7 @@ class WorkerQueue:
         """Return the index after the last yielded index, if it is among the queue's first `most` indexes."""
         with self._torun.lock() as queue:
             place = self._place_of_last(queue) + 1
-            # Besides indexes, the queue may hold a marker of its end.
+            # Besides indexes, the queue may contain an end marker.
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place

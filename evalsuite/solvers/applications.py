@@ -252,18 +252,18 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     spans: bool = False,
     models: Mapping[str, str] | None = None,
 ) -> Application:
-    """Run an application as it is shipped; the model under test answers its model calls.
+    """Run an application as it is shipped; the model under test answers the application's model calls.
 
     The first argument of a **function** is the sample's input: text, or messages in the OpenAI format. The function
     may have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
     `model`, `sample` and `world`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer;
     the object's other fields become facts of the transcript.
 
-    A **program** reads the input from standard input, and in its arguments `{input}` is replaced by the input. The
+    A **program** reads the input from standard input; `{input}` in the arguments is replaced by the input, too. The
     model's address (also `{base_url}` in the arguments) and key are in OPENAI_BASE_URL and OPENAI_API_KEY, and in
     Anthropic's and Gemini's variables. The program prints the answer, or a JSON object whose field `answer` is the text
-    of the answer and whose other fields become facts. An exit status other than 0 is an error of the case; its message
-    has the end of standard error.
+    of the answer and whose other fields become facts. An exit status other than 0 is an error of the case; the message
+    contains the end of standard error.
 
     A **service** receives `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),

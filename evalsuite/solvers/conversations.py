@@ -188,7 +188,7 @@ def conversation(
     Args:
         agent: tools, `tool_loop(..., ending="text")` to configure the agent further, or `application(...)`.
         user: a `Persona` or a `Scripted`.
-        world: makes the world of each conversation; its tools are added to the agent's.
+        world: makes the world of each conversation; the world's tools are added to the agent's tools.
         policy: the agent's system prompt; None keeps the prompt of `agent`.
         max_turns: maximum number of messages of the user.
         until: a function of the agent's message; true ends the conversation.

@@ -97,7 +97,7 @@ class ToolLoop:
     # Number of malformed turns in a row after which the episode ends; None for no limit.
     patience: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
-    tool_seconds: float = TOOL_SECONDS  # Time limit of one call.
+    tool_seconds: float = TOOL_SECONDS  # Time limit of one call, in seconds.
     # Time limit of all calls of an episode together; None for no limit. The models' time does not count, so
     # that a replay ends at the same call as the run.
     seconds: float | None = None

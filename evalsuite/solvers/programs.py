@@ -335,8 +335,8 @@ def interleaved(
         rounds: the maximum number of rounds with code, at least 0.
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
-        result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0,
-            it asks for the final answer.
+        result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0
+            remaining rounds, the message asks for the final answer.
         tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
         describe: writes a program that describes the tables of these names; None for no description.
         sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.

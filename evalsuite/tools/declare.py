@@ -35,7 +35,7 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 
 
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Read the text before the first section, and the description of each parameter."""
+    """Read a docstring's text before the first section, and the description of each parameter."""
     lines = inspect.cleandoc(docstring).splitlines()
     starts = [number for number in range(len(lines)) if _starts_section(lines, number)]
     bounds = [*starts, len(lines)]
@@ -247,7 +247,7 @@ class PythonFunction:
 
     function: Callable[..., Any]  # The user's function.
     signature: Signature | None = None  # Converts JSON arguments into the types of the function's parameters.
-    seconds: float | None = None  # Time limit of a call; None leaves it to the episode.
+    seconds: float | None = None  # Time limit of a call, in seconds; None leaves the limit to the episode.
     kind: str = "python"
     timed: bool = True
 

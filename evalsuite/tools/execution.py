@@ -124,7 +124,7 @@ ASK_TO_USER = _make_one_text(
 )
 
 
-# Maximum characters of names and faults as the model reads them.
+# Maximum characters of names and faults in messages to the model.
 LONGEST_NAME = 60
 LONGEST_FAULT = 160
 FaultKind = Literal[

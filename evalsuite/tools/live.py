@@ -64,7 +64,7 @@ class LiveLibrary:
 
 @cache
 def executing_files(folder: Path) -> frozenset[str]:
-    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, by its source."""
+    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, by parsing the file."""
     return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _executes_code(path))
 
 

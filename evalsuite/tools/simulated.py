@@ -110,7 +110,7 @@ class Simulator:
     """The model that simulates tools and users."""
 
     model: str  # The model's name.
-    base_url: str | None = None  # The model's address, if it is not the backend's usual one.
+    base_url: str | None = None  # The model's address; None means the backend's default address.
     library: ObservationLibrary = field(default_factory=ObservationLibrary)  # The model's earlier answers.
     max_tokens: int = 512  # Limit of an answer in tokens.
 

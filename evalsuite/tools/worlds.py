@@ -1,4 +1,4 @@
-"""Worlds: the objects whose methods are an episode's tools, and faults injected into them."""
+"""Worlds: objects whose methods are an episode's tools, and faults injected into the tools."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ class EpisodeTools:
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: Effects | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """Open the tools of one episode, and close them at the end."""
+    """Open the tools and worlds of one episode, and close them at the end."""
     effects = effects or Effects()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [])
