@@ -1,4 +1,4 @@
-"""The commands, and the arguments that several of them take."""
+"""The commands of `evalsuite`, and the arguments that several commands share."""
 
 from __future__ import annotations
 

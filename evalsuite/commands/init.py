@@ -53,7 +53,7 @@ PYTEST_FILES = {
     "tox.ini": "pytest",
     "setup.cfg": "tool:pytest",
 }
-"""The files that may hold pytest's settings, in the order in which pytest looks for them, with their sections."""
+"""The files that may contain pytest's settings, in pytest's order of search, each with its section."""
 
 ALWAYS = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
 """Files from which pytest reads its settings even if they are empty."""

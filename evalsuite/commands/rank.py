@@ -1,4 +1,4 @@
-"""`evalsuite judge rank`: let a judge compare the answers of each pair of runs, and rate three or more runs."""
+"""`evalsuite judge rank`: let a judge compare the answers of each pair of runs; rate three or more runs."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Common:
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
     def one_sided(self) -> tuple[list[str], list[str]]:
-        """List the cases of questions that only the baseline has, then of those that only this run has."""
+        """List the cases of questions that only the baseline has, then of questions that only this run has."""
         return (
             sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
             sorted(rows[0].case for question, rows in self.after.items() if question not in self.before),

@@ -310,7 +310,7 @@ def early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make one comparison; it has no questions if the metric has no declared range, unless all scores are 0 or 1."""
+    """Make one comparison, with no questions if the metric lacks a declared range and some scores are not 0 or 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
@@ -325,7 +325,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
 
 
 def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
-    """Replace final decisions by early ones, because deciding a gate twice would increase the error probability."""
+    """Replace final by early decisions, because deciding a gate twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
         replace(decision, verdict=verdicts[decision.gate.text], reason="decided early")

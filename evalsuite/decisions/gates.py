@@ -248,7 +248,7 @@ GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
 """Outcome and cause of a case that --until-decided skipped because the spending limit was reached."""
 
-ROUNDING = 1e-12  # Relative width of an interval below which it counts as a point with floating-point noise.
+ROUNDING = 1e-12  # Relative width below which an interval counts as a single point, because of rounding errors.
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
@@ -383,7 +383,7 @@ def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
 
 
 def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
-    """Describe how many cases were scored, why the others were not, and the names of the first three others."""
+    """Describe how many cases were scored, why the other cases were not, and name the first three of these."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
         number_of(causes["error"], "error") if causes["error"] else "",

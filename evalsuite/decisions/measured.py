@@ -30,7 +30,7 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Give a derived metric the jackknife's interval, or that of `interval_of_sameness` if nothing varies.
+    """Give a derived metric the jackknife's interval, or the interval of `interval_of_sameness` if nothing varies.
 
     Args:
         bounds: the metric's declared range; None without a declared range.

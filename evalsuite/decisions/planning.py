@@ -272,7 +272,7 @@ def _estimate_variance(
     else:
         between = 2 * _compute_variance_of([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
-    # The variance is at least that of losing the whole range on just enough questions to reach this loss.
+    # The minimum is the variance if just enough questions lose the whole range to reach this loss.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
 

@@ -61,7 +61,7 @@ class Verdict:
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # 16 hexadecimal digits, which are equal if two verdicts have the same content about the same cases. The comment,
-    # summary, page and step summary show the id, so that none of them is mistaken for that of another verdict.
+    # summary, page and step summary show the id, to tell which verdict each of them is about.
     id: str = ""
 
     @property

@@ -78,7 +78,7 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
 
 
 def take_in(journal: Journal, file: Path) -> None:
-    """Copy records into the journal from a file, which belongs to another run or whose own journal is missing."""
+    """Copy records into the journal from the file of another run, or from a file whose own journal is missing."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.take(_readable(lines))
 

@@ -128,7 +128,7 @@ class Bench:
         return _WithBuiltIn(own, scored)
 
     def _look_up(self, metric: str, cases: Tally) -> Estimate | None:
-        """Return a derived metric as the run stored it; the run stores it for all cases together only."""
+        """Return a derived metric's stored value, which exists only for all cases together."""
         if self.stored is None or len(cases) != len(self.tally) or len(cases) != self.stored.cases:
             raise RunError(self.gone)
         return self.stored.metrics[metric]

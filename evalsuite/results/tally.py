@@ -79,12 +79,12 @@ class Row:
 
     @property
     def cluster(self) -> str:
-        """The cluster, which related cases share: the value of the tag `cluster`, else the sample's id."""
+        """The name of the row's cluster of related cases: the value of the tag `cluster`, else the sample's id."""
         return self.tags.get("cluster", self.sample)
 
     @property
     def model_usage(self) -> Usage:
-        """The usage of the model under test alone."""
+        """The usage of the model under test, without judges and simulators."""
         return self.usage - self.judge_usage - self.simulator_usage
 
     @classmethod

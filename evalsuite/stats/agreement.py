@@ -74,7 +74,7 @@ def kappa_interval(
 ) -> Kappa:
     """Compute plain or weighted kappa with its normal interval.
 
-    The standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
+    The standard error follows Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
     (Psychological Bulletin 72, 1969). For perfect agreement this error is 0, although a few items prove little, so the
     lower bound is computed by `kappa_floor`.
 
@@ -112,7 +112,7 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few items disagree. So it is extended to the interval of the raw
+    The jackknife's interval is too narrow if few labels differ. So it is extended to the interval of the raw
     agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement, the lower bound is
     computed by `kappa_floor`.
 
@@ -456,6 +456,6 @@ def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) 
 
     if level == "nominal":
         return np.asarray(1 - np.eye(len(values)))
-    # The ordinal difference of two values is the number of ratings between them, plus half of those at the two values.
+    # The ordinal difference is the number of ratings between two values, plus half of the ratings at both values.
     scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(totals) - totals / 2
     return np.asarray((scale[:, None] - scale[None, :]) ** 2)

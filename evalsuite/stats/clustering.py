@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 T = TypeVar("T")
-ROUNDING = 1e-12  # Relative spread below which values count as equal, because it may be floating-point noise.
+ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
 
 
 _SAME = 1e-9  # Width of an interval, relative to the largest value, below which all values count as equal.

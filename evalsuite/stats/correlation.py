@@ -131,7 +131,7 @@ def rank_interval(
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-MORE_CLUSTERS = 2  # With one, intervals of 12 to 100 pairs miss the true value in up to 16%; with two, in up to 6%.
+MORE_CLUSTERS = 2  # One cluster gives intervals (of 12 to 100 pairs) with up to 16% misses; two clusters give up to 6%.
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 

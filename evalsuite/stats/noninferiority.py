@@ -40,8 +40,8 @@ class LossTest:
         pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means non-inferior.
         deteriorated: whether the candidate's value is worse.
         margin: the smallest deterioration that matters.
-        deviation: standard deviation of the differences: the standard error times the root of `n`. It is at least the
-            deviation if the margin were lost by rare losses of the whole scale, because few cases may include none.
+        deviation: standard deviation of the differences: the standard error times the root of `n`. The minimum is the
+            deviation if rare losses of the whole scale made up the margin, because few cases may include no such loss.
         freedom: the degrees of freedom of the standard error; infinity for shares.
     """
 

@@ -3,9 +3,9 @@
 The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. So a run may
 stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
 cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. In the second
-case, `population` makes the interval about the mean of exactly these cases; after all cases it is this mean.
+case, give this number as `population`: the interval is then about the mean of these cases, and shrinks to this mean.
 
-The interval becomes empty if the truth was excluded, which has at most the probability above, or, more likely, if the
+If the interval becomes empty, it has excluded the truth (with at most the probability above), or, more likely, the
 order was not random. The interval is then reset to the bounds that follow from counting. So a run whose answers change
 midway is not decided by its first half.
 """
