@@ -98,7 +98,7 @@ class ReleasedPage:
             self._length += len(text)
 
     def cells(self, tags: Collection[str]) -> list[str]:
-        """Return the texts of elements with these tags; without tags, return the texts of whitelisted elements."""
+        """Return the texts of elements with these tags; without tags, the nonempty texts of whitelisted elements."""
         if tags:
             return [self.text[start:end] for tag, start, end in self.elements if tag in tags]
         return [self.text[start:end] for _, start, end in self.elements if start < end]

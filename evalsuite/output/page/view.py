@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls the script.
-QUIET = 600.0  # Seconds without a new record after which a run counts as killed, unless its lock proves otherwise.
+QUIET = 600.0  # Seconds without a new record after which a run counts as killed; used if the run's lock cannot tell.
 
 
 def goes_on(folder: RunFolder) -> bool:
