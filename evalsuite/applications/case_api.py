@@ -58,7 +58,7 @@ class CaseApi:
         self._model = model
         # Names of fields that are not sent to the model.
         self._left_out = set() if left_out is None else left_out
-        # Finds the model that answers for a name.
+        # Finds the model for a requested name.
         self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
@@ -102,7 +102,7 @@ class CaseApi:
         return self._answers
 
     async def _ask(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
-        """Ask the model that answers for a name; return its answer and the name for the client."""
+        """Call the model for a requested name; return the answer and the name to report to the client."""
         name = str(named or self._model.name)
         self._left_out.update(asked.left_out)
         return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name

@@ -71,7 +71,7 @@ class CaseModel(ModelHandle):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Ask the model; see `protocols.Model.chat`. Tool calls without ids get some."""
+        """Ask the model; see `protocols.Model.chat`. Tool calls without ids get ids."""
         messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failures():
             completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
@@ -146,7 +146,7 @@ class CaseModel(ModelHandle):
 
     @property
     def api(self) -> CaseApi:
-        """The OpenAI API that this model answers; the first thread that needs it makes it."""
+        """The OpenAI API whose requests this model answers; created on first access, from any thread."""
         from evalsuite.applications.case_api import CaseApi
 
         with _making:

@@ -38,7 +38,7 @@ STATUS_OF: Mapping[type[EvalsuiteError], int] = {
 
 
 class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error of the run
-    """An application's request that cannot be answered; the message is for its author."""
+    """An application's request that cannot be answered; the message is for the application's author."""
 
 
 @dataclass(frozen=True, slots=True)

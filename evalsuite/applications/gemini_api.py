@@ -45,7 +45,7 @@ def read_generation(body: Mapping[str, Any]) -> ChatRequest:
     """Convert a request of the generateContent API into one of chat completions.
 
     Raises:
-        BadRequest: a field is malformed, or a chat model cannot be asked for it.
+        BadRequest: a field is malformed, or a chat model does not support it.
     """
     try:
         given = _fields(body)

@@ -37,7 +37,7 @@ def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
     """Convert a request of the Messages API into one of chat completions.
 
     Raises:
-        BadRequest: a field is malformed, or a chat model cannot be asked for it.
+        BadRequest: a field is malformed, or a chat model does not support it.
     """
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE - LEFT_OUT):

@@ -100,7 +100,7 @@ def _find_address(host: str | None, path: str) -> str | None:
 
 
 def _patch_aiohttp(library: Any) -> None:
-    """Wrap the requests of aiohttp once, as `_patch` does."""
+    """Wrap aiohttp's request method once, like `_patch`."""
     send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
     if send.__module__ == __name__:
         return

@@ -269,7 +269,7 @@ class BatchBackend:
         await self._follow(kept, state)
 
     def _give_up(self, kept: KeptBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fail the requests of a batch that cannot be read. A later session may read it, unless it is gone."""
+        """Fail the requests of a batch that cannot be read. A later session may read an undeleted batch."""
         if isinstance(error, Gone):
             self._pending.tell(str(error))
             self._batches.drop(kept.number)
@@ -323,7 +323,7 @@ class BatchBackend:
             self._under_way.pop(kept.number, None)
 
     async def _collect(self, kept: KeptBatch, state: BatchState) -> list[str]:
-        """Read and deliver the answers of a finished batch; return the requests without one."""
+        """Read and deliver the answers of a finished batch; return the requests without an answer."""
         keys = self._batches.keys(kept.number)
         for file in state.files:
             results = await self._fetch_results(file)
@@ -334,7 +334,7 @@ class BatchBackend:
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
-        """Fetch a file's lines; a file with unreadable lines is fetched again before they are skipped."""
+        """Fetch a file's lines; fetch the file again if lines are unreadable, and skip them in the end."""
         for _ in range(FETCHES):
             content = await self._ask_until_answered(partial(self._server.fetch, file))
             if content is None:

@@ -184,7 +184,7 @@ class Gone(RequestRefused):
 
 
 def copy_error(error: Exception) -> Exception:
-    """Copy an error for each caller, because a shared exception would gather all their stack frames."""
+    """Copy an error for each caller, because a shared exception would gather the stack frames of all callers."""
     if isinstance(error, Gone):
         return RequestRefused(*error.args)
     made = type(error)(*error.args)

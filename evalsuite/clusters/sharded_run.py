@@ -33,7 +33,7 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
 
     Functions named as models are imported from `root`.
     """
-    # The gateway must not outlive a killed driver, because its store could then serve no other.
+    # The gateway must not outlive a killed driver, because it would keep its store locked.
     command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
     process = subprocess.Popen(  # noqa: S603 - the user's own options
         command, cwd=root, stdout=subprocess.PIPE, text=True

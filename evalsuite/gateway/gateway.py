@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
 NEVER_REACHED = 3  # Failed attempts after which a server that never answered counts as absent, not busy.
 STRETCH, SLACK = 1.5, 1.0
-"""A case that cancelled a request in an earlier session cancels it again before the answer, because the answer is
-delayed: STRETCH times the seconds until the cancellation, plus SLACK seconds."""
+"""Delay of the answer to a request that its case cancelled in an earlier session: STRETCH times the seconds until the
+cancellation, plus SLACK seconds. So the case cancels the request again before the answer arrives."""
 
 GRACE = 10.0  # seconds that the end of a run waits for calls in flight that cost money
 
@@ -71,7 +71,7 @@ class _Call:
     request: Request  # The request as it is sent, without secrets.
     tokens: int  # The maximum number of tokens, as the limiter counts them.
     reserved: float  # US dollars reserved for the call.
-    attempt: int | None = None  # The attempt's number in the journal, once it is sent.
+    attempt: int | None = None  # The attempt's number in the journal; None until the call is sent.
 
 
 class Gateway:

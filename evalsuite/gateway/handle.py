@@ -187,7 +187,7 @@ class Effects:
 
 
 OF_CASE: ContextVar[tuple[Effects, asyncio.AbstractEventLoop] | None] = ContextVar("OF_CASE", default=None)
-"""The tool calls of the case whose solver runs in this context, and the event loop that they belong to."""
+"""The tool calls of the case whose solver runs in this context, and their event loop."""
 
 
 ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
@@ -317,7 +317,7 @@ class Meter:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Digests of the first request and of all, regardless of their order; empty without a request."""
+        """Digests of the first request, and of all requests regardless of order; empty without a request."""
         if not self._requests:
             return {}
         return {**self._first, "requests": digest(sorted(self._requests.elements()))}
@@ -373,7 +373,7 @@ class ModelHandle:
                 f"n={params['n']}: a request has one answer; send it {params['n']} times, because each equal request "
                 "of a case gets an answer of its own"
             )
-        # A vector is a function of its text, so equal texts share it.
+        # Equal texts share one answer, because their vectors are equal.
         shared = self._shared or params.get("api") == "embeddings"
         import asyncio
 

@@ -49,7 +49,7 @@ def _open_now() -> int:
 
 
 IN_BATCHES = 10**6
-"""Maximum number of requests that wait for batches; in practice, the window of cases in flight is a lower bound."""
+"""Maximum number of requests that wait for batches; in practice, the number of cases in flight is a tighter limit."""
 
 BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
@@ -80,7 +80,7 @@ def open_gateway(
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
     around: Callable[[Backend, str], Backend] = lambda backend, _: backend,
 ) -> Gateway:
-    """Make a gateway; call this, and use it, in its loop's thread."""
+    """Make a gateway; call this function, and use the gateway, in the event loop's thread."""
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.models.choice import open_backend

@@ -38,7 +38,7 @@ LEAST_ROW, CHANCE = 8, 7.0
 class Burst:
     """Calls that were sent at one instant, in whatever order they reached the server."""
 
-    sent: float  # The instant.
+    sent: float  # The time at which the calls were sent.
     ahead: int  # Calls that the server was serving when the burst was sent.
     served: int = 0  # Calls of the burst that were not refused.
     freed: int = 0  # Calls that may have ended before the burst reached the server.
@@ -201,7 +201,7 @@ class Pacing:
         if not refused:
             return None
         most = refused[int(MISFITS * len(refused))]
-        # The last one sent may have raised the number.
+        # Tolerate one answer that contradicts this limit.
         more = sum(ahead >= most for ahead in answered)
         fewer = sum(ahead < most for ahead in refused)
         return most if most and answered and more <= 1 and fewer <= MISFITS * len(refused) else None

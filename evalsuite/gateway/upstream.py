@@ -1,4 +1,4 @@
-"""A model at its address, as the gateway sees it: when it may be asked, how often, and whether asking makes sense."""
+"""A model at its address, when it may be called, how often a request is retried, and whether calls can succeed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 REFUSED = """
 SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
 """
-"""The number of all calls, and of those that the server refused with 429; the text is from `models.failures`."""
+"""The numbers of all calls and of calls refused with 429; `models.failures` writes the matched text."""
 
 NOTE_WITHIN = 0.05  # Seconds by which the record of a free call may be delayed to join another transaction.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"

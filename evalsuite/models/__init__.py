@@ -1,4 +1,4 @@
-"""Models: one backend per file behind one small protocol."""
+"""Backends of models: each file implements one backend of a small common protocol."""
 
 import lazy_loader
 

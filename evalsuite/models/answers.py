@@ -59,7 +59,7 @@ class ReadyAnswers:
         return [line for line in fitting if "input" in line]
 
     def list_unused(self, asked: Collection[tuple[str, str]]) -> list[str]:
-        """List the ids of lines that no pair of a benchmark and an id asks for."""
+        """List the ids of lines that match no pair of benchmark and id in `asked`."""
         names = {name for _, name in asked}
         return [
             name

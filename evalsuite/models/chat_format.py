@@ -150,7 +150,7 @@ def _join_text(content: Any) -> str:
 
 
 def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
-    """Read the logprobs of a chat completion or response; None without any."""
+    """Read the logprobs of a chat completion or response; return None if there are none."""
     if not entries:
         return None
     return tuple(

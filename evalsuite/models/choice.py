@@ -1,4 +1,4 @@
-"""Chooses the backend for a model's name: one backend per file behind one small protocol."""
+"""Chooses the backend for a model's name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 
 
 def import_client(model: str) -> None:
-    """Import a model's client ahead of the first call, because openai's takes most of a second."""
+    """Import a model's client ahead of the first call, because importing openai's client takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
         import_module("evalsuite.models.openai_client")

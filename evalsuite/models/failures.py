@@ -88,7 +88,7 @@ YEAR_2001 = 1e9  # Seconds since 1970; a smaller number is a time to wait.
 
 
 def _convert_window_end(text: str | None) -> float:
-    """Convert a reset time to seconds from now; it is given as a duration, or as seconds or milliseconds since 1970."""
+    """Convert a reset time to seconds from now; the time is a duration, or seconds or milliseconds since 1970."""
     try:
         number = float(text or "")
     except ValueError:
@@ -131,7 +131,7 @@ def _until(date: str) -> float | None:
 
 
 def server_words(content: bytes) -> str:
-    """Read the server's message from the usual places in its JSON, else the whole body, shortened."""
+    """Read the server's message from the usual fields of its JSON, else the whole body; shorten the text."""
     try:
         plain = json.loads(content)
         error = plain.get("error", plain)

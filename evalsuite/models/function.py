@@ -35,8 +35,8 @@ class FunctionBackend:
     generation parameters (and `tools`) its signature accepts. It returns the answer's text, or an object with
     `content` and optionally `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs of
     token and logprob, with a third item for the alternatives); its other fields become facts of the case, for judges
-    to see. Called with `api="embeddings"`, it returns an object with `embeddings`, one vector per message. A plain
-    function runs in a thread. Whatever it raises becomes the case's error.
+    to see. Called with `api="embeddings"`, the function returns an object with `embeddings`, one vector per message.
+    A plain function runs in a thread. Any exception of the function becomes the case's error.
 
     Attributes:
         call_timeout: seconds that one call may take. A plain function cannot be stopped, so its thread continues.

@@ -195,7 +195,7 @@ class OpenAIBackend:
             return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
     def _failure(self, error: Exception) -> Exception:
-        """Convert an exception of the client, without its frames."""
+        """Convert an exception of the client; drop its stack frames."""
         from evalsuite.models.transport import explain
 
         links = explain(error)

@@ -112,7 +112,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
 
 
 def call_headers(address: Address, access: Access) -> dict[str, Any]:
-    """Return headers to add to the client's own, such as a login instead of a key, or to omit from them."""
+    """Return the headers to add to the client's own, such as a login instead of a key; `Omit()` removes a header."""
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
         "Accept-Encoding": ACCEPTED,
@@ -132,7 +132,7 @@ def call_headers(address: Address, access: Access) -> dict[str, Any]:
 
 
 def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
-    """Azure: a deployment per model, `api-key` or a token of Entra ID, and a version in the query."""
+    """Open a client for Azure: a deployment per model, `api-key` or an Entra ID token, and a version in the query."""
     query = shared.pop("default_query")
     version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
     if not version:

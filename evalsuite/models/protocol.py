@@ -66,7 +66,7 @@ class Backend(Protocol):
     connections: int | None
 
     def check(self) -> None:
-        """Check whether the model can be asked at all, without asking it.
+        """Check whether the model can be called, without calling it.
 
         Raises:
             BackendUnavailable: an extra, a key or a file is missing; the message says what to do.

@@ -23,7 +23,7 @@ FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def request_body(request: Request, model: str) -> dict[str, Any]:
-    """Build the body of the POST to `/responses`. The server stores nothing unless `store` asks for it."""
+    """Build the body of the POST to `/responses`. The server stores nothing unless `store` is set."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     body: dict[str, Any] = {
         "model": model,

@@ -166,7 +166,7 @@ class Cause:
     ours: Exception | None  # An exception of evalsuite that the package wrapped.
     response: httpx2.Response | None  # The server's response, if it sent one.
     unreachable: bool  # Whether the connection could not be established, so nothing was sent.
-    no_descriptor: bool  # Whether this process may open no more files, of which a connection is one.
+    no_descriptor: bool  # Whether this process has no file descriptor left for a connection.
     timeout: bool  # Whether a time limit was exceeded.
     network: bool  # Whether the connection failed, not the request.
     words: str  # The message of the innermost exception.
@@ -188,7 +188,7 @@ def explain(error: BaseException) -> Cause:
 
 
 def _words(error: BaseException) -> str:
-    """Return an exception's message in one line, without the status that some of aiohttp's invent."""
+    """Return an exception's message in one line, without the status that some aiohttp exceptions invent."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
 

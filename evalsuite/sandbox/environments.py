@@ -116,7 +116,7 @@ def requirements_of(name: str) -> tuple[str, ...]:
 
 
 def environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
-    """Find the environment with a name; build a named environment if it does not exist yet."""
+    """Return the environment with this name; build the environment if it does not exist yet."""
     if name in {OWN, AUTO}:
         return own_environment()
     requirements = requirements_of(name)

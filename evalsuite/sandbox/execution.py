@@ -186,7 +186,7 @@ class Execution:
 def describe_round(
     reported: str, stdout: bytes, stderr: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Describe how a round ended."""
+    """Describe how a round ended; `reported` is an ending that `inside/forking.py` lists."""
     if len(stdout) > limits.output:
         reported = "output"
     message = ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)

@@ -50,7 +50,7 @@ class Sandbox:
     """Runs untrusted Python; make one sandbox per process and share it between cases.
 
     Nothing is started before the first program, which therefore takes about a second longer. At most one program
-    per core of this process runs at a time. Others wait; their time limit does not include the wait.
+    per core of this process runs at a time. Other programs wait; time limits do not include the wait.
 
     Args:
         limits: the resource limits of one program.

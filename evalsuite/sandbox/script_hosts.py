@@ -189,7 +189,7 @@ class Docker:
         return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
 
     async def _communicate(self, process: Process, script: bytes, name: str) -> tuple[bytes, bytes]:
-        """Write the script and read both outputs to their end; kill a program that exceeds either's limit."""
+        """Write the script and read both outputs to their end; kill a program whose output is too long."""
         streams = ((process.stdout, self._limits.output + 1), (process.stderr, MOST_ERROR))
         reading = asyncio.gather(*(self._read(stream, most, name) for stream, most in streams))
         if process.stdin is not None:

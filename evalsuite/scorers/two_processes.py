@@ -3,8 +3,8 @@
 The scorer sends this file as source, so the file imports only the standard library. The tests use a proxy for each
 function, class and object of the answer. A proxy encodes each request and blocks its thread; the scorer passes the
 request to the answer's process and returns the encoded result. Plain values are copied; the answer's objects stay in
-the answer's process. The expected values are never sent there, because the tests' process compares values. It compares
-two objects of the answer by their attributes.
+the answer's process. The expected values stay in the tests' process, which compares values. Objects of the answer are
+compared by their attributes.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def _list_bases(kind: type) -> list[str]:
 class Remote:
     """Proxy in the tests' process for a function, a class or an object of the answer."""
 
-    # Whether the tests made the object themselves, by calling its class or by arithmetic with such an object.
+    # `__is_own`: whether the tests made the object, by calling its class or by arithmetic with such an object.
     __slots__ = ("__bases", "__identity", "__is_own", "__may_call", "__process")
 
     def __init__(
@@ -314,7 +314,7 @@ class Remote:
 
 
 def _read_own(remote: Remote, name: str) -> Any:
-    # An attribute of the answer's object may have the name of one of these methods.
+    # This is a function, because an attribute of the answer's object may have a method's name.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
@@ -438,7 +438,7 @@ class CheckProcess:
 
 
 NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
-"""Exceptions that must not be raised by name: they would end a check or its loops, or need more than a text."""
+"""Exceptions that must not be raised by name: they would end a check or its loops, or need further arguments."""
 
 
 def _write_error_text(error: BaseException) -> str:

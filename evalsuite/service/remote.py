@@ -82,7 +82,7 @@ class RemoteBackend:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
-            # Connections over TLS end a moment later.
+            # Let the loop close TLS connections in its next turn.
             await asyncio.sleep(0)
 
 

@@ -271,7 +271,7 @@ class GatewayServer:
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
         # The gateway stores no conversation, so `previous_response_id` is refused.
-        # Start the ids at the time, so that answers of all gateways have distinct ids.
+        # Start the ids at the current time, so that answers of all gateways have distinct ids.
         model = CaseModel(self, str(name), None, _read_epoch(headers))
         return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
 
