@@ -20,7 +20,9 @@ from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import choose
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import Workspace
+from evalsuite.builders.model_session import add_model_options, model_settings
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -61,15 +63,27 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed for the choice of questions; 0 by default")
     parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates by predicate, for dbpedia")
+    parser.add_argument(
+        "--draft",
+        type=at_least_one,
+        metavar="N",
+        help="for dbpedia: have --model draft templates for the N commonest predicates without one, and write all "
+        "templates to --to in place of questions",
+    )
+    add_model_options(parser, required=False)
 
 
 def run(args: Namespace) -> int:
     """Build the questions and report their number."""
     origin = SOURCES[args.source]
+    if args.draft and (args.source != "dbpedia" or not args.model):
+        raise SettingsError("--draft goes with dbpedia and needs --model, the model that drafts the templates")
     files = [locate(args.folder, name) for name in origin.files]
     with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
             source = origin.read(workspace, args.folder, args.templates)
+            if isinstance(source, dbpedia.Dbpedia) and args.draft:
+                return _write_drafts(source, args, folder)
             of_paper = args.mix == "paper"
             selection = choose(
                 source,
@@ -86,6 +100,19 @@ def run(args: Namespace) -> int:
         write(_write_published(selection, source.partitions), args.to, folder)
     sys.stdout.write(f"{count:,} questions in {args.to}, counted in {stats_path(args.to)}\n")
     return 0
+
+
+def _write_drafts(source: dbpedia.Dbpedia, args: Namespace, folder: Path) -> int:
+    """Write the templates in use and the drafted ones; return 1 if a draft is missing."""
+    examples = source.find_examples(args.draft)
+    answers = args.to.with_suffix(".answers.sqlite")
+    drafts, failures = dbpedia.draft_templates(examples, model_settings(vars(args)), answers)
+    templates = json.loads((args.templates or dbpedia.TEMPLATES).read_text("utf-8")) | drafts
+    write(json.dumps(templates, indent=1, ensure_ascii=False) + "\n", args.to, folder)
+    for predicate, reason in failures.items():
+        sys.stderr.write(f"{predicate}: {reason}\n")
+    sys.stdout.write(f"{len(drafts):,} of {number_of(len(examples), 'template')} drafted, in {args.to}; read them\n")
+    return int(bool(failures))
 
 
 def _count(selection: Selection, folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""DBpedia: entities by their number of triples, with questions about their predicates.
+"""DBpedia: entities by their number of triples, with questions about their predicates, which a model may draft.
 
 As in the paper, predicates are left out if they are unspecific, dynamic, specific to the source, or not text.
 """
@@ -7,23 +7,29 @@ As in the paper, predicates are left out if they are unspecific, dynamic, specif
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity, draw_entities
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import quote, triples
-from evalsuite.core.errors import DatasetError
+from evalsuite.builders.model_session import session
+from evalsuite.core.errors import DatasetError, JudgeError
+from evalsuite.judges.asking import ask_until_parsed
+from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalsuite.builders.head_to_tail.drawing import QuestionMaker, RawQuestion
     from evalsuite.builders.head_to_tail.workspace import Workspace
+    from evalsuite.core.protocols import Model
+    from evalsuite.core.settings import Settings
 
 
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
@@ -49,6 +55,18 @@ class Dbpedia(DumpSource):
             "predicate": cut_by_popularity(workspace, "predicate"),
         }
         self.template_popularity = dict(workspace.sql("SELECT id, popularity FROM predicate"))
+
+    def find_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
+        """Find up to three pairs of subject and object for each of the commonest predicates without a template."""
+        known = {template.id for template in self.templates} | UNFIT.keys()
+        rows = self._workspace.sql("""
+            SELECT predicate, list((subject, object) ORDER BY subject, object)[:3]
+            FROM triple JOIN predicate ON predicate.id = triple.predicate
+            WHERE object IS NOT NULL AND NOT contains(subject || object, '__')
+            GROUP BY ALL ORDER BY max(popularity) DESC, predicate
+        """)
+        drafted = [(predicate, pairs) for predicate, pairs in rows if predicate not in known][:most]
+        return {predicate: [(_read_name(a), _read_name(b)) for a, b in pairs] for predicate, pairs in drafted}
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
@@ -115,6 +133,64 @@ class Dbpedia(DumpSource):
             ) USING (called)
         """)
         return {id_ for (id_,) in rows}
+
+
+DRAFT = """\
+Each line below is a fact: subject | property | object. All lines have the same property.
+
+{facts}
+
+Write one question in English about the property that asks for the object. Write _ in place of the subject, and do \
+not name any object. The question must make sense for other subjects, too. Answer with the question alone.
+"""
+PARAMETERS: Mapping[str, Any] = {"max_tokens": 64, "temperature": 0.0}
+
+
+def draft_templates(
+    examples: Mapping[str, list[tuple[str, str]]], settings: Settings, answers: Path
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Ask a model for a question template per predicate, as the paper did (Prompt 1); the wording is ours.
+
+    Args:
+        examples: pairs of subject and object by predicate.
+        answers: the file that stores the model's answers.
+
+    Returns:
+        The templates, and the reasons for which others are missing, both by predicate.
+    """
+    templates: dict[str, str] = {}
+    failures: dict[str, str] = {}
+
+    async def draft(predicate: str, pairs: list[tuple[str, str]], model: Model) -> None:
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.split(r"[/#]", predicate.strip("<>"))[-1]).lower()
+        facts = "\n".join(f"{subject} | {name} | {object_}" for subject, object_ in pairs)
+        prompt = DRAFT.format(facts=mark_sections([("facts", facts)]))
+        try:
+            answer = await ask_until_parsed(model, prompt, lambda text: _read_draft(text, pairs), **PARAMETERS)
+            templates[predicate] = answer.value
+        except JudgeError as error:
+            failures[predicate] = str(error).removeprefix("judge ")
+
+    async def draft_all(model: Model) -> None:
+        await asyncio.gather(*(draft(predicate, pairs, model) for predicate, pairs in examples.items()))
+
+    with session(settings, answers) as opened:
+        opened.do(draft_all)
+    order = list(examples)
+    return dict(sorted(templates.items(), key=lambda item: order.index(item[0]))), failures
+
+
+def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:
+    question = text.strip()
+    if "\n" in question or not question.endswith("?"):
+        raise ValueError("The answer is not one question on one line.")
+    if len(re.findall(r"(?<!\w)_(?!\w)", question)) != 1 or question.count("_") != 1:
+        raise ValueError("The question does not hold _ exactly once, as a word of its own.")
+    for pair in pairs:
+        for name in pair:
+            if name.casefold() in question.casefold():
+                raise ValueError(f"The question names {name!r}, so it does not fit other subjects.")
+    return question
 
 
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.builders.head_to_tail import add_arguments, run
 from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, UNFIT, Dbpedia, dropped_templates, read_templates
 from evalsuite.builders.head_to_tail.drawing import Share
-from evalsuite.core.errors import DatasetError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -194,3 +196,34 @@ def test_templates_of_another_shape_are_told(dump: Write, text: str, found: str)
     with pytest.raises(DatasetError) as caught:
         read_templates(dump({"questions.json": text}) / "questions.json")
     assert caught.value.found == found
+
+
+def test_a_model_drafts_templates_for_the_commonest_predicates_without_one(
+    dump: Write, tmp_path: Path, chat_server: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = {f"<{ONTOLOGY}country>": "In which country is _?"}
+    folder = dump({FILE: "".join(TRIPLES), "questions.json": json.dumps(kept)})
+
+    def reply(body: Any) -> Any:
+        facts = body["messages"][0]["content"]
+        # The first answer names an object; the second keeps to the form. No answer about birth places does.
+        asked_again = len(body["messages"]) > 1
+        if "| birth place |" in facts:
+            return chat_server.say("Where?")
+        return chat_server.say("Which award did _ get?" if asked_again else "Did _ get Medal 0?")
+
+    chat_server.reply = reply
+    target = tmp_path / "drafts.json"
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    words = ["dbpedia", "--from", str(folder), "--templates", str(folder / "questions.json"), "--to", str(target)]
+    model = ["--model=gpt-4", f"--model-base-url={chat_server.url}", "--draft=2"]
+    assert run(parser.parse_args([*words, *model])) == 1
+    assert json.loads(target.read_text("utf-8")) == kept | {f"<{ONTOLOGY}award>": "Which award did _ get?"}
+    assert [template.id for template in read_templates(target)] == [f"<{ONTOLOGY}country>", f"<{ONTOLOGY}award>"]
+    printed = capsys.readouterr()
+    assert f"<{ONTOLOGY}birthPlace>: " in printed.err
+    assert "1 of 2 templates drafted" in printed.out
+    with pytest.raises(SettingsError, match="needs --model"):
+        run(parser.parse_args([*words, "--draft=2"]))
