@@ -6,6 +6,8 @@ import asyncio
 import importlib
 import inspect
 import json
+import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +101,7 @@ class FunctionBackend:
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
-            raise RequestRefused(f"function:{self.target} raised {error}") from error
+            raise RequestRefused(f"function:{self.target} raised {error}{self._locate(error.__cause__)}") from error
         except BaseException as error:
             if limit.expired():
                 raise RequestRefused(
@@ -116,7 +118,14 @@ class FunctionBackend:
         return await returned if inspect.isawaitable(returned) else returned
 
     def _refusal(self, error: BaseException) -> RequestRefused:
-        return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}")
+        return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}{self._locate(error)}")
+
+    def _locate(self, error: BaseException | None) -> str:
+        """Name the line of the function's file that raised; no folder, because reports go to other machines."""
+        source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
+        frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+        lines = [frame.lineno for frame in frames if frame.filename == source]
+        return f" ({Path(str(source)).name}, line {lines[-1]})" if lines else ""
 
     def _read(self, returned: Any) -> Completion:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned

@@ -37,14 +37,14 @@ def test_what_the_baseline_answered_is_in_the_block(suite: Suite, workers: tuple
 def test_an_error_has_a_block_too_and_its_message_once(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makepyfile(down="def answer(messages):\n    raise RuntimeError('boom')")
     result = suite.run(*workers, "--model=function:down:answer", "-k", "jp", model=False)
-    error = "error     RequestRefused: function:down:answer raised RuntimeError: boom"
+    error = "error     RequestRefused: function:down:answer raised RuntimeError: boom (down.py, line 2)"
     result.stdout.fnmatch_lines(
         ["test_capitals.py:*: RequestRefused", "*- evalsuite -*", "question  Osaka", "target    Tokyo", error],
         consecutive=True,
     )
     # In CI pytest's own summary repeats messages whole.
     block, _, _ = result.stdout.str().partition("short test summary info")
-    assert block.count("raised RuntimeError: boom\n") == 1
+    assert block.count("raised RuntimeError: boom (down.py, line 2)\n") == 1
 
 
 def test_a_crash_of_a_scorer_keeps_its_traceback_above_the_block(suite: Suite) -> None:

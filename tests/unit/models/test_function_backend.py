@@ -16,6 +16,8 @@ from evalsuite.models.function import FunctionBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.models.conftest import Once
 
 
@@ -69,6 +71,17 @@ def test_a_function_that_never_returns_is_an_error_after_the_time_limit(
     with pytest.raises(RequestRefused, match=r"gave no answer within 0.05 s \(evalsuite_call_timeout\)"):
         once(backend)
     ended.set()
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_an_exception_is_told_with_the_line_of_the_function_s_file_that_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once, kind: str
+) -> None:
+    (tmp_path / "raising_application.py").write_text(f"{kind} answer(messages):\n    return int('x')\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "raising_application", raising=False)
+    with pytest.raises(RequestRefused, match=r"raised ValueError: .* \(raising_application\.py, line 2\)"):
+        once(FunctionBackend("raising_application:answer"))
 
 
 def test_an_async_function_is_awaited(serve: Serve, once: Once) -> None:
