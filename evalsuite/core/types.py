@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeGuard
 
 from evalsuite.core.redaction import show_address, show_params
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
-TARGET_KINDS = "text, a finite number or a list of texts; metadata takes anything else"
+TARGET_KINDS = "text, a finite number or a list of these; metadata takes anything else"
 CANARY = "canary"
 """The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 
@@ -172,6 +172,8 @@ class Sample:
         object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
         if not is_target(self.target):
             raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")
+        if _is_list(self.target) and not all(isinstance(each, str) for each in self.target):
+            object.__setattr__(self, "target", [str(each) for each in self.target])
         if not isinstance(self.input, str):
             if isinstance(self.input, Mapping | bytes) or not isinstance(self.input, Iterable):
                 raise TypeError(f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages")
@@ -182,9 +184,13 @@ class Sample:
 
 def is_target(value: object) -> bool:
     """Tell whether a record can hold a value as its target; an object of a type that JSON lacks is kept as text."""
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return all(isinstance(text, str) for text in value)
+    if _is_list(value):
+        return all(isinstance(each, str | int | float) and is_target(each) for each in value)
     return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def as_message(message: Message | Mapping[str, Any]) -> Message:
