@@ -1,4 +1,4 @@
-"""The command `evalsuite`: a table of its commands and their forms. Functions in `commands/` implement the forms."""
+"""The command `evalsuite`: a table of its subcommands, which are implemented by functions in `commands/`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CommandForm(NamedTuple):
-    """One form of a command."""
+    """A subcommand such as `gate`, or a second-level subcommand such as `gate attack`."""
 
     name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; also the command's former name.
     summary: str  # What the command does, in one line.
@@ -35,7 +35,7 @@ MODULES = {
     "ray": "commands.gateway",
     "traces": "commands.traces",
 }
-"""Modules of the forms and commands that are not defined in the module `commands.COMMAND`."""
+"""Modules of the subcommands that are not implemented in the module `commands.COMMAND`."""
 
 COMMANDS = {
     "init": {

@@ -62,7 +62,7 @@ class CaseApi:
         self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
-        # The conversations without instructions, by the response ids that `previous_response_id` may name.
+        # Maps response ids, for `previous_response_id`, to the conversations so far, with instructions removed.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:

@@ -192,7 +192,7 @@ class CaseModel(ModelHandle):
 
     @property
     def is_finished(self) -> bool:
-        """Whether `finish` has nothing to do."""
+        """Whether no endpoint is open and no cancelled call is left to report, so `finish` has nothing to do."""
         return not (self._endpoints or self.meter.cancelled)
 
 

@@ -40,7 +40,7 @@ class BatchState:
 
     @property
     def over(self) -> bool:
-        """Whether no further results will come."""
+        """Whether the batch has ended, so that the server will add no results."""
         return self.status in OVER
 
 

@@ -49,7 +49,7 @@ class BuildProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Draw once more, because a short build may end before tqdm draws at all.
+        # Draw the bar once more, because a short build may end before tqdm draws the bar for the first time.
         if self._bar is not None:
             self._bar.refresh()
             self._bar.close()

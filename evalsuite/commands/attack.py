@@ -37,7 +37,7 @@ ADVICE = {
 
 
 def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run and the suite."""
+    """Add arguments for the run and the suite."""
     add_run(parser)
     parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest (default: as in the run)")
     parser.epilog = (

@@ -30,7 +30,7 @@ USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables with the 
 
 
 def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the baseline's name, and `--reports`."""
+    """Add arguments for the baseline's name and the folder of runs."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", nargs="?", default="baseline", help="the baseline (default: baseline)")
 
@@ -50,7 +50,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the baseline's folder, the reason, and the number of days for which the baseline is valid."""
+    """Add arguments for the run, the baseline's folder, the reason, and the days for which the baseline is valid."""
     add_run(parser)
     parser.add_argument(
         "--to", type=Path, metavar="DIR", help="folder of the baseline, which is replaced (default: REPORTS/baseline)"

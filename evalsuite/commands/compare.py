@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, their labels, and the output folder."""
+    """Add arguments for the runs, their labels, and the output folder."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
@@ -44,7 +44,7 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Write the comparison."""
+    """Write the files of a comparison of runs, and print its summary."""
     from evalsuite.output.reports.compare import write_comparison
 
     folders = [find_folder(options.reports, name) for name in options.names]
@@ -116,7 +116,7 @@ def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most
 
 
 def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two tables and the options for reading and showing them."""
+    """Add arguments for the two tables and the options for reading and showing them."""
     parser.add_argument("first", type=Path, metavar="A", help="a file with a table, such as a model's answer")
     parser.add_argument("second", type=Path, metavar="B", help="the file with the wanted table")
     add_table_form(parser)
@@ -141,7 +141,7 @@ DRIFTED = 11  # The exit status if the newest release has drifted from a referen
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, the references and the output folder."""
+    """Add arguments for the runs, the references and the output folder."""
     parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
     add_reports_folder(parser)
     add_code(parser)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, the format, and the output file."""
+    """Add arguments for the runs, the format, and the output file."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
@@ -142,7 +142,7 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the selection of its cases, and the output file."""
+    """Add arguments for the run, the selection of its cases, and the output file."""
     add_run(parser)
     parser.add_argument("--failed", action="store_true", help="only cases that failed or ended in an error")
     parser.add_argument("-o", "--output", type=Path, default=Path("samples.jsonl"), metavar="FILE")
@@ -169,7 +169,7 @@ def run_cases(options: argparse.Namespace) -> int:
 
 
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, their labels, and the output folder."""
+    """Add arguments for the runs, their labels, and the output folder."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
@@ -201,7 +201,7 @@ TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # Files in a bundle besides the journa
 
 
 def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run and the output file."""
+    """Add arguments for the run and the output file."""
     add_run(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
     parser.epilog = (
@@ -244,7 +244,7 @@ def unpack(bundle: Path, folder: Path) -> None:
 
 
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the benchmark, the run, the submitted modes, and the output file."""
+    """Add arguments for the benchmark, the run, the submitted modes, and the output file."""
     parser.add_argument("benchmark", choices=["treb"], help="the leaderboard's benchmark")
     add_run(parser)
     parser.add_argument(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, and the gates and baselines that replace the run's own."""
+    """Add arguments for the run, and the gates and baselines that replace the run's own."""
     add_run(parser)
     parser.add_argument(
         "--gate", action="append", metavar="CONDITION", help="gate that replaces the run's own; may be repeated"
@@ -75,7 +75,7 @@ class CommentError(EvalsuiteError):
 
 
 def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder, and the id of the verdict that it must contain."""
+    """Add arguments for the folder, and the id of the verdict that it must contain."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or the folder of `gate --to`")
     parser.add_argument(
         "--verdict",

@@ -40,7 +40,7 @@ program sends its token as the API key. docs/scaling.md has an example for a CI 
 
 
 def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the gateway's address, clients, store, upstream servers and limits."""
+    """Add arguments for the gateway's address, clients, store, upstream servers and limits."""
     parser.epilog = GATEWAY_EPILOG
     parser.add_argument("--host", default="127.0.0.1", help="address on which the gateway listens (default: 127.0.0.1)")
     parser.add_argument(
@@ -139,7 +139,7 @@ process's environment. A shard whose node dies is run again on another node; sto
 
 
 def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite, the cluster, and the packages that the cluster's nodes need."""
+    """Add arguments for the suite, the cluster, and the packages that the cluster's nodes need."""
     parser.epilog = RAY_EPILOG
     # If argparse allowed abbreviations, it would mistake some options of pytest for options of this command.
     parser.allow_abbrev = False

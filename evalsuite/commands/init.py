@@ -74,7 +74,7 @@ class PytestFile:
 
 
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the project's folder, and the workflow's forge and model."""
+    """Add arguments for the project's folder, and the workflow's forge and model."""
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the project's root (default: here)"
     )

@@ -47,7 +47,7 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
 
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the judges, the question and benchmark that they judge, and people's labels."""
+    """Add arguments for the run, the judges, the question and benchmark that they judge, and people's labels."""
     add_run(parser)
     parser.add_argument(
         "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"

@@ -46,7 +46,7 @@ BY_SPREAD = 0.25  # The share of a case's probability of being drawn that depend
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run, the choice of cases, the question, and the sheet's file."""
+    """Add arguments for the run, the choice of cases, the question, and the sheet's file."""
     add_run(parser)
     parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
     parser.add_argument(

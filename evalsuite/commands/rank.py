@@ -47,7 +47,7 @@ class _AnswersOfRun:
 
 
 def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, the judges, and the question by which the judges compare answers."""
+    """Add arguments for the runs, the judges, and the question by which the judges compare answers."""
     add_reports_folder(parser)
     parser.add_argument("names", nargs="+", metavar="RUN", help="a run's name or folder, or `last`")
     parser.add_argument("--against", action="append", default=[], metavar="RUN", help="a further run; may be repeated")

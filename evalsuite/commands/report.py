@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run and the folder for the report."""
+    """Add arguments for the run and the folder for the report."""
     add_run(parser)
     add_target(parser)
 
@@ -95,7 +95,7 @@ MOST = 20  # Maximum cases to list if a part of an id matches several cases.
 
 
 def add_show_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the case and its run."""
+    """Add arguments for the case and its run."""
     add_reports_folder(parser)
     parser.add_argument(
         "case", metavar="CASE", help="the case's id as pytest shows it, or a part of the id that no other case has"
@@ -156,7 +156,7 @@ BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progr
 
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the runs, and the option to open no browser."""
+    """Add arguments for the runs, and the option to open no browser."""
     add_reports_folder(parser)
     parser.add_argument(
         "names",

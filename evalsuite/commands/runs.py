@@ -38,7 +38,7 @@ RUN_COLUMNS = (
 
 
 def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder of runs."""
+    """Add arguments for the folder of runs."""
     add_reports_folder(parser)
 
 
@@ -78,7 +78,7 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
 
 
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the shards, and the name of the joined run."""
+    """Add arguments for the shards, and the name of the joined run."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
@@ -139,7 +139,7 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
 
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the run."""
+    """Add arguments for the run."""
     add_reports_folder(parser)
     add_code(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")

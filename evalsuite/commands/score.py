@@ -24,7 +24,7 @@ FIELDS = ("pair", "value", "content", "form")
 
 
 def add_score_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the tables, or a file of pairs, and the options for reading and showing tables."""
+    """Add arguments for the tables, or a file of pairs, and the options for reading and showing tables."""
     parser.add_argument("what", choices=["tables"], help="the kind of output to score")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="the wanted table")
     parser.add_argument(
@@ -155,7 +155,7 @@ PICTURES = (".svg", ".png")
 
 
 def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the metrics, the files on which they are evaluated, and the output files."""
+    """Add arguments for the metrics, the files on which they are evaluated, and the output files."""
     parser.add_argument("what", choices=["tables"], help="the metrics to measure")
     parser.add_argument(
         "files",

@@ -35,7 +35,7 @@ EPILOG = (
 
 
 def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the benchmark, its data, and the folder of verdicts."""
+    """Add arguments for the benchmark, its data, and the folder of verdicts."""
     parser.add_argument("name", metavar="NAME", help="a benchmark of evalsuite or of an installed package")
     parser.add_argument(
         "--against", type=Path, required=True, metavar="DIR", help="outputs and the checker's verdicts on them"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite and the options of the plan."""
+    """Add arguments for the suite and the options of the plan."""
     parser.epilog = "The command runs `pytest --plan SUITE`; any other option of pytest may follow after --."
     parser.add_argument("suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)")
     parser.add_argument("--baseline", metavar="RUN", help="earlier run whose usage and variance are expected again")
@@ -62,7 +62,7 @@ ASKED = (
 
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the suite, and the options of a session that are checked."""
+    """Add arguments for the suite, and the options of a session that are checked."""
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
         "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "

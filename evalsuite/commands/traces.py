@@ -30,7 +30,7 @@ SUFFIXES = (".json", ".jsonl")
 
 
 def add_traces_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files, the suite, and the file of answers."""
+    """Add arguments for the files, the suite, and the file of answers."""
     parser.add_argument("sources", nargs="+", type=Path, metavar="PATH", help=f"file, folder, or run: {EXPECTED}")
     parser.add_argument("--suite", required=True, metavar="SUITE", help="the benchmarks that score the traces")
     parser.add_argument(

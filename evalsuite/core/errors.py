@@ -133,7 +133,7 @@ class SandboxError(EvalsuiteError):
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
-    """This machine offers no sandbox; the message says how to get one."""
+    """No tier of the sandbox works on this machine; the message says how to get a working tier."""
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

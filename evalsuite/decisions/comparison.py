@@ -368,7 +368,7 @@ GROUPING = "cluster"  # A tag that groups related cases; its values do not defin
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The questions with one value of a tag, in two runs."""
+    """A comparison of two runs on the questions whose tag has one value."""
 
     subject: ComparedMetric
     tag: str  # The name of a tag, or of an entry in the samples' metadata.

@@ -62,7 +62,7 @@ class PlannedOrder(Generic[T]):
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
-        """Yield the results that can be used after an item has finished; pass None for an item without a result."""
+        """Yield the results that are next in order after an item finished; pass None for an item without a result."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -238,7 +238,7 @@ class EarlyComparison:
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """The decision so far: `no worse` if a loss of the margin is excluded, `worse` if a loss is shown."""
+        """The current decision: `no worse` if a loss of the margin is excluded, `worse` if a loss is significant."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:

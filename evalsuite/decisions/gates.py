@@ -216,7 +216,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
     """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; empty if it is not.
 
-    Only a name that closely resembles an existing name counts as misspelt, because other cases may have further scores.
+    A name counts as misspelt only if it closely resembles an existing name; any other name may be a later case's score.
     """
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
@@ -383,7 +383,7 @@ def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
 
 
 def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
-    """Describe how many cases were scored, why the other cases were not, and name the first three of these."""
+    """Describe how many cases were scored and why the others were not, and name the first three unscored cases."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
         number_of(causes["error"], "error") if causes["error"] else "",

@@ -36,8 +36,8 @@ class ReferenceComparison:
     """One release, compared with one reference by one metric."""
 
     result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
-    level: float  # The largest p-value at which this look counts a loss as shown.
-    drifted: bool = False  # Whether a loss is shown, and a loss of the margin is not excluded.
+    level: float  # The significance level of this comparison.
+    drifted: bool = False  # Whether the loss is significant and may be as large as the margin.
     reason: str = ""
 
 

@@ -73,7 +73,7 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # The reason why the benchmark's code, and each metric that was not stored, is missing.
+    gone: str = ""  # The reason why the benchmark's code is missing, and with it each unstored metric.
     # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 

@@ -112,7 +112,7 @@ def check_reports(folder: Path) -> None:
 
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
-        # Checking permissions is not enough: a superuser has all of them and still cannot make a folder in /proc.
+        # Checking permissions is not enough, because even a superuser cannot make a folder in /proc.
         Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=nearest)).rmdir()
     except OSError as error:
         raise SettingsError(

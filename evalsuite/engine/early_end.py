@@ -39,12 +39,12 @@ class EarlyEnding:
 
     @property
     def possible(self) -> bool:
-        """Whether this session may end early at all."""
+        """Whether this session may end before all items have run."""
         return self._tests is not None
 
     @property
     def ended(self) -> bool:
-        """Whether the session was ended on purpose."""
+        """Whether the session was ended early on purpose."""
         return self.decided or bool(self._open)
 
     def end_for_money(self) -> None:
@@ -67,7 +67,7 @@ class EarlyEnding:
         """Add an item's result.
 
         Args:
-            result: benchmark and row; None for an item that decides nothing.
+            result: benchmark and row; None for an item that affects no gate or comparison.
         """
         if self._tests is None:
             return

@@ -44,7 +44,7 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the table."""
+    """The result of one check, shown as a line of the table."""
 
     subject: str  # What was checked.
     state: str  # `ok`, `missing`, `broken` or `not checked`.

@@ -237,7 +237,7 @@ def _write_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
     cells = [stable_text(_make_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else stable_text(scorer)
-    # One of evalsuite's scorers stays the same scorer if its file moves.
+    # The fingerprint of a shipped scorer must not change if the scorer moves to another module.
     module = "evalsuite" if _is_shipped(kind) else kind.__module__
     return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
 

@@ -181,7 +181,7 @@ class Gateway:
     def _forget(self, key: str, call: asyncio.Task[Completion]) -> None:
         self._calls.pop(key, None)
         self._storing.discard(call)
-        # Retrieve the exception, because no caller may be left to do so.
+        # Retrieve the exception; otherwise asyncio logs it if no caller awaits the task.
         if not call.cancelled():
             call.exception()
 

@@ -115,7 +115,7 @@ DURING: ContextVar[ModelCalls | None] = ContextVar("DURING", default=None)
 
 
 class Effects:
-    """The tool calls of one case, in the process that runs the case. Use them in one event loop's thread.
+    """The tool calls of one case, in the process that runs the case; not thread-safe.
 
     Args:
         keeper: the gateway, or the connection to it; None stores nothing.
@@ -156,7 +156,7 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether calls are stored. A call inside another tool call is not: it runs again only with the outer call."""
+        """Whether calls are stored. Calls inside another tool call are not: they rerun only with the outer call."""
         return self.has_keeper and DURING.get() is None
 
     @property
@@ -195,10 +195,10 @@ ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
 
 
 class Asker(Protocol):
-    """Answers requests."""
+    """Answers requests to models."""
 
     async def ask(self, request: Request) -> Completion:
-        """Answer a request."""
+        """Return the model's completion for a request."""
 
 
 class CaseAsker(Asker, Keeper, Protocol):
@@ -298,7 +298,7 @@ class Meter:
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
-        # This takes a third of the time of `dataclasses.replace`, once per call.
+        # Calling the constructor takes a third of the time of `dataclasses.replace`, once per model call.
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
@@ -327,7 +327,7 @@ class ModelHandle:
     """The model as solvers and scorers see it: `protocols.Model` over a gateway.
 
     Args:
-        base_url: the model's address; None for the backend's default.
+        base_url: the model's address; None means the backend's default.
         shared: whether equal requests of all cases share one answer.
     """
 

@@ -178,8 +178,8 @@ class Limiter:
     """Admits the calls to one model: first those that were refused before, then the others, each group in its order.
 
     Args:
-        rpm: maximum of requests per minute; None for no limit.
-        tpm: maximum of tokens per minute, prompt and answer together; None for no limit.
+        rpm: maximum of requests per minute; None means no limit.
+        tpm: maximum of tokens per minute, prompt and answer together; None means no limit.
         clock: a monotonic clock, in seconds.
 
     Attributes:

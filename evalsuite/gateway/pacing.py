@@ -71,8 +71,8 @@ class Pacing:
 
     Attributes:
         plain: whether each request backs off by itself, without a pace.
-        rate: requests per second; None for no limit.
-        at_once: maximum number of concurrent calls; None for no limit.
+        rate: requests per second; None means no limit.
+        at_once: maximum number of concurrent calls; None means no limit.
     """
 
     def __init__(self, connections: int) -> None:

@@ -37,12 +37,12 @@ class Price:
 
     prompt: float  # Price of the prompt.
     completion: float  # Price of the answer, reasoning included.
-    longest: int | None = None  # Largest prompt, in tokens, that these prices cover; None for any.
+    longest: int | None = None  # Largest prompt, in tokens, that these prices cover; None means no maximum.
     long_prompt: float = 0.0  # Price of a longer prompt.
     long_completion: float = 0.0  # Price of the answer to a longer prompt.
-    # Price of the part of a prompt that is read from the cache; None for the prompt's price.
+    # Price of cached prompt tokens; None means that they cost as much as other prompt tokens.
     cached: float | None = None
-    # price of the part of a prompt that is written into the cache; None for the prompt's price
+    # Price of prompt tokens that are written into the cache; None means that they cost as much as others.
     cache_write: float | None = None
 
     def times(self, share: float) -> Price:
@@ -341,7 +341,7 @@ class Ledger:
     never exceeded. Otherwise the excess is what the calls in flight cost above their bounds.
 
     Args:
-        limit: US dollars; None for no limit.
+        limit: US dollars; None means no limit.
 
     Attributes:
         uncertain: the part of `paid`, in US dollars, for failed calls that may have been billed.

@@ -252,7 +252,7 @@ class GroupCommit:
         self.flush()
 
     async def commit(self, work: Work) -> None:
-        """Write work in one transaction with the other work of this turn of the event loop.
+        """Write to the database, in one transaction with all other writes of the event loop's current iteration.
 
         When this function returns, the data survive the death of the process.
         """

@@ -78,7 +78,7 @@ def read_speech(text: str) -> str:
 class StructuredAnswers:
     """Sends a JSON schema with every question, and remembers which servers refused it."""
 
-    # models whose server refused a schema; later questions to them are sent without one
+    # Models whose server refused a schema; later questions to these models are sent without a schema.
     refused: set[str] = field(default_factory=set)
 
     async def ask(

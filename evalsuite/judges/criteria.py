@@ -221,7 +221,7 @@ class Each(OnScale):
         return self.combine(items, [Reading(self._score(entry), one_line(entry.get("reason"))) for entry in entries])
 
     def split(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Separate the texts of the items' section from the other sections; None if one call judges all items."""
+        """Separate the items' texts from the other sections; return None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None

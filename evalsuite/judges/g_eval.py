@@ -43,7 +43,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """An expected score."""
+    """The expected value of a score under the judge's distribution of scores."""
 
     score: float  # On the aspect's scale.
     method: str  # `logprobs` or `samples`.

@@ -20,7 +20,7 @@ LABELS: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0,
 
 
 def read_label(label: Any) -> float | None:
-    """Read a number or one of the `LABELS`; None for anything else."""
+    """Read a number or one of the `LABELS`; return None for any other value."""
     if isinstance(label, str):
         word = label.strip().casefold()
         try:

@@ -274,7 +274,7 @@ def _repeat(items: tuple[T, ...], start: int, end: int, times: int) -> tuple[T, 
 
 
 def _reverse_list(text: str) -> str | None:
-    """Reverse the items of an unnumbered list; None without such a list, or if an item has several lines."""
+    """Reverse an unnumbered list; return None if the text has no such list, or if an item has several lines."""
     lines = text.strip().splitlines()
     listed = [at for at, line in enumerate(lines) if re.match(r"[ \t]*[-*•][ \t]", line)]
     if len(listed) < 2 or listed[-1] - listed[0] >= len(listed):
@@ -284,7 +284,7 @@ def _reverse_list(text: str) -> str | None:
 
 
 def _reformat(text: str) -> str | None:
-    """Turn a list into running text, and running text into a list; None for JSON and code."""
+    """Turn a list into running text, and running text into a list; return None for JSON and code."""
     if _is_json(text) or CODE.search(text):
         return None
     if LIST_MARK.search(text):

@@ -49,7 +49,7 @@ class DebaterRole:
     Attributes:
         name: the name that the other debaters see.
         prompt: A description of the debater and of what the debater examines.
-        model: the debater's model; None for the judge model.
+        model: the debater's model; None means the judge model.
     """
 
     name: str
@@ -151,14 +151,14 @@ class Panel:
     strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
     turns: int = 2  # The number of turns, including the judgement.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
-    summarizer: str | None = None  # The model that writes summaries; None for the judge model.
+    summarizer: str | None = None  # The model that writes summaries; None means the judge model.
     attempts: int = 3  # Maximum answers to request, until one can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
     # Whether each debater also casts a secret ballot after each turn except the last, to show changes of mind.
     interim: bool = False
-    wording: Wording | None = field(default=None, repr=False)  # The prompts; None for the default prompts.
+    wording: Wording | None = field(default=None, repr=False)  # The prompts; None means the default prompts.
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):

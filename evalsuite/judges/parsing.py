@@ -136,7 +136,7 @@ YES_OR_NO: Choice[float] = Choice(
 
 @dataclass(frozen=True)
 class AnswerField(Generic[T]):
-    """One value of a form."""
+    """One labelled value in a judge's answer."""
 
     labels: Sequence[str]  # The requested label, then its synonyms.
     value: Value[T]  # The allowed values; all fields of a form have the same `pattern`.

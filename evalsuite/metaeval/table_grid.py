@@ -218,7 +218,7 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
 
 
 def grid_table(lines: Sequence[GridLine]) -> Table:
-    """Tabulate the changes."""
+    """Tabulate the score's reaction to each kind of change."""
     columns = [
         Column("Change"), Column("The score"), Column("Tables", "count"), Column("Mean", "number", 3),
         Column("Fails", "count"), Column("Where"),

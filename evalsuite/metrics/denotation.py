@@ -249,7 +249,7 @@ def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
 
 
 def _read_printed(text: str) -> tuple[str, list[str]]:
-    """Return what is between brackets, and the values of a printed array, collection or pandas Series."""
+    """Return the text between brackets, and the values, of a printed array, collection or pandas Series."""
     body = _SERIES_END.sub("", re.sub(r"^<\w+>\n", "", text))
     if body != text and not body.startswith("["):
         return text, [parts[1] for line in body.split("\n") if len(parts := re.split(r"\s{2,}", line, maxsplit=1)) > 1]

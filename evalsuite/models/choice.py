@@ -33,7 +33,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     """Create the backend for a model, without starting or checking it.
 
     Args:
-        base_url: the model's address; None for the backend's default.
+        base_url: the model's address; None means the backend's default.
     """
     kind, colon, rest = model.partition(":")
     if not model or (colon and not rest):

@@ -72,7 +72,7 @@ class Access:
     """The rules for reaching a server."""
 
     key: Secret | None = None  # The key for the server; None if the server needs none.
-    key_name: str = OPENAI_KEY  # The environment variable that the key came from, or would come from.
+    key_name: str = OPENAI_KEY  # The environment variable from which the key is read.
     # Whether the user gave the address for this session, so that headers from the environment are sent, too.
     trusted: bool = False
     advice: str = "is the key right?"  # What to do if a key is missing or refused.
@@ -103,12 +103,12 @@ class Address:
 
     @property
     def is_openai(self) -> bool:
-        """OpenAI itself, over TLS."""
+        """Whether the address is OpenAI's own API, over TLS."""
         return self.root.startswith("https://") and self.host == "api.openai.com"
 
     @property
     def is_azure(self) -> bool:
-        """An Azure deployment, which has paths and headers of its own; Azure's `/openai/v1` is like OpenAI's."""
+        """Whether the address needs Azure's own paths and headers; Azure's `/openai/v1` uses OpenAI's."""
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def parameters(self) -> dict[str, str]:
@@ -149,7 +149,7 @@ class Grant:
     """An address that the user gave, and what may be sent there."""
 
     model: str  # The name that the user gave.
-    # The address that the user gave, login included; None for the backend's default.
+    # The address that the user gave, login included; None means the backend's default.
     base_url: str | None = field(repr=False)
     key_env: str | None = None  # The environment variable with the key, if the user named one.
     fresh: bool = True  # Whether the user gave the address in this session, not in an earlier run.

@@ -96,7 +96,7 @@ class LlamaCppBackend:
         params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
         params.cpuparams.poll = params.cpuparams_batch.poll = 0
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
-        # One listener per slot, and a few for callers that gave up.
+        # One HTTP thread per slot, and two for connections whose callers have disconnected.
         params.n_threads_http = self._slots + 2
         params.warmup = False
         # Cache earlier turns of a conversation (MiB), so that they are not processed again.

@@ -1,8 +1,8 @@
 """OpenAI, and every server that speaks its formats: Azure, vLLM, Ollama, llama.cpp, routers.
 
 The openai package is the client: it takes care of Azure's addresses, Entra ID tokens, organisations and projects,
-custom headers, proxies and certificates. Retries, limits and the parsing of answers are evalsuite's, and the package's
-typed layer is bypassed: ARCHITECTURE.md has the figures.
+custom headers, proxies and certificates. evalsuite itself retries, limits requests and parses answers. For speed,
+it bypasses the typed layer of the openai package (see ARCHITECTURE.md).
 """
 
 from __future__ import annotations

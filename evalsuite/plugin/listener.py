@@ -230,7 +230,7 @@ class Listener:
         try:
             self.run.access.answer_worker(channel, text)
         except RunError as error:
-            # This happens only if no case was planned; otherwise the main thread has opened the run before.
+            # Opening the run can fail here only if no case was planned; otherwise the main thread has opened the run.
             from evalsuite.gateway.channel import refuse
 
             refuse(channel, text, error)

@@ -167,7 +167,7 @@ class ReportTrimmer:
             return result
         report.keywords = NO_KEYWORDS
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        # Only `--durations` shows a setup or a teardown that passed, and a worker shows nothing at all.
+        # Only `--durations` shows a setup or a teardown that passed; a worker prints no results.
         shown = report.when == "call" and not self._worker
         if terminal is not None and not shown and self._config.option.durations is None:
             for reports in terminal.stats.values():

@@ -56,7 +56,7 @@ class LazySamples(Sequence[Sample]):
         self._make = make
 
     def __len__(self) -> int:
-        """Count the samples."""
+        """Return the number of samples."""
         return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:

@@ -86,7 +86,7 @@ class Sandbox:
 
     @property
     def tiers(self) -> tuple[str, ...]:
-        """The acceptable tiers."""
+        """The tiers that this sandbox may use, most preferred first."""
         return TIERS if self._tiers is None else self._tiers
 
     def prefer(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:

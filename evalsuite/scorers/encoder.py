@@ -30,7 +30,7 @@ LONGEST = 256  # Maximum tokens per text (the model's training length).
 
 
 class Encoder:
-    """The loaded model."""
+    """The sentence-embedding model, loaded into memory."""
 
     def __init__(self, folder: Path) -> None:
         from safetensors.numpy import load_file

@@ -253,7 +253,7 @@ class AnswerProcess:
         ]
 
 
-# Through these methods, a test may reveal the expected value or let the answer's object decide an assertion.
+# These methods could reveal the expected value to the answer, or let the answer's object determine a test's result.
 DECIDING_METHODS = (
     {name for kind in (str, set, float) for name in dir(kind) if name.startswith(("is", "starts", "ends"))}
     | {"difference", "symmetric_difference", "intersection"}
@@ -269,7 +269,7 @@ def _list_bases(kind: type) -> list[str]:
 class Remote:
     """Proxy in the tests' process for a function, a class or an object of the answer."""
 
-    # `__is_own`: whether the tests made the object, by calling its class or by arithmetic with such an object.
+    # `__is_own`: whether the tests made the object, by calling its class or by arithmetic with a test-made object.
     __slots__ = ("__bases", "__identity", "__is_own", "__may_call", "__process")
 
     def __init__(
@@ -314,7 +314,7 @@ class Remote:
 
 
 def _read_own(remote: Remote, name: str) -> Any:
-    # This is a function, because an attribute of the answer's object may have a method's name.
+    # A function, not a method, because an attribute of the answer's object may have the method's name.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 

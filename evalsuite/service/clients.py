@@ -91,8 +91,8 @@ class Client:
     name: str  # The client's name in metrics and messages.
     token: Secret | None = None  # The client's token; None for `ANYBODY`.
     share: float = 1.0  # The client's share of the spend limit, above 0 and at most 1.
-    max_rpm: int | None = None  # Maximum requests per minute; None for no limit.
-    max_tpm: int | None = None  # Maximum tokens per minute, prompts and answers together; None for no limit.
+    max_rpm: int | None = None  # Maximum requests per minute; None means no limit.
+    max_tpm: int | None = None  # Maximum tokens per minute, prompts and answers together; None means no limit.
 
 
 ANYBODY = Client("anybody")  # The client of all requests on loopback if no clients are registered.

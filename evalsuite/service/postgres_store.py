@@ -95,7 +95,7 @@ class PostgresStore:
     """Answers, calls and spending in a PostgreSQL database that several gateways may share.
 
     Args:
-        max_age: seconds for which a stored answer is reused; None for no limit.
+        max_age: seconds for which a stored answer is reused; None means no limit.
     """
 
     read_only = False

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.service.store import ServiceStore
 
-BEAT = 1.0  # Seconds between two reads of what other gateways have spent.
+BEAT = 1.0  # Seconds between two reads of other gateways' spending.
 FRESH_START = 60  # Beats after which models that were given up, for example without credit, are tried again.
 
 
@@ -47,7 +47,7 @@ class Service:
     host: str  # Address to listen at.
     port: int  # The port; 0 takes a free one.
     store: str  # A file's path, or `postgresql://...`.
-    max_age: float | None  # Seconds for which a stored answer is reused; None for no limit.
+    max_age: float | None  # Seconds for which a stored answer is reused; None means no limit.
     clients: Path | None  # The file of clients; None if everybody on this host may send requests.
     models: Sequence[str]  # The models that may be called; empty for any model.
     upstreams: Sequence[str]  # Addresses of model servers.

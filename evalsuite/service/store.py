@@ -40,7 +40,7 @@ def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> 
     """Open a PostgreSQL store if `place` is a PostgreSQL address, else an SQLite file.
 
     Args:
-        max_age: seconds for which a stored answer is reused; None for no limit.
+        max_age: seconds for which a stored answer is reused; None means no limit.
     """
     if place.startswith(("postgresql://", "postgres://")):
         from evalsuite.service.postgres_store import PostgresStore
@@ -61,7 +61,7 @@ class SqliteStore(Answers):
     """A journal in one SQLite file. An answer is written to the file before any client receives it.
 
     Args:
-        max_age: seconds for which a stored answer is reused; None for no limit.
+        max_age: seconds for which a stored answer is reused; None means no limit.
     """
 
     shared = False

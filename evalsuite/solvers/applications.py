@@ -278,7 +278,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
             `{"input": "{input}", "session": "{session}"}`.
         headers: HTTP headers for a service; messages never show their values.
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
-        timeout: seconds for one question; None for no limit.
+        timeout: seconds for one question; None means no limit.
         route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
             `genai.Client()`). If false, such calls go to their provider, and the fact `unrouted` counts them.
         env: further environment variables of a program.

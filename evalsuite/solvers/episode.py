@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the model, as the protocol reads it."""
+    """One turn of the model, parsed by the tool protocol."""
 
     thought: str  # The model's reasoning, in its own words.
     calls: Sequence[Call] = ()  # The calls to run; none if the turn is malformed.
@@ -94,14 +94,14 @@ class ToolLoop:
     tools: Sequence[ToolSource]
     user: User | None = None  # The user who answers `ask_to_user`; None if the tool is not offered.
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model.
-    # Number of malformed turns in a row after which the episode ends; None for no limit.
+    # Number of malformed turns in a row after which the episode ends; None means no limit.
     patience: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
     tool_seconds: float = TOOL_SECONDS  # Time limit of one call, in seconds.
-    # Time limit of all calls of an episode together; None for no limit. The models' time does not count, so
+    # Time limit of all calls of an episode together; None means no limit. The models' time does not count, so
     # that a replay ends at the same call as the run.
     seconds: float | None = None
-    # Maximum number of tokens that the model under test may use in an episode, including prompts; None for no limit.
+    # Maximum number of tokens that the model under test may use in an episode, including prompts; None means no limit.
     tokens: int | None = None
     dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars, or None.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.

@@ -233,7 +233,7 @@ def program_of_thought(
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
         tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
-        describe: writes a program that describes the tables of these names; None for no description.
+        describe: writes a program that describes the tables of these names; None means no description.
         sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
         timeout: seconds for one program.
         params: generation parameters by their OpenAI names.
@@ -328,8 +328,8 @@ def interleaved(
     After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is the
     content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
-    The fact `rounds` counts the programs that ran. The other facts and the events are as in `program_of_thought`; the
-    facts describe the last program.
+    In the case's facts, `rounds` is the number of programs that ran. The other facts and the events are as in
+    `program_of_thought`; the facts describe the last program.
 
     Args:
         rounds: the maximum number of rounds with code, at least 0.
@@ -338,7 +338,7 @@ def interleaved(
         result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0
             remaining rounds, the message asks for the final answer.
         tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
-        describe: writes a program that describes the tables of these names; None for no description.
+        describe: writes a program that describes the tables of these names; None means no description.
         sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
         timeout: seconds for one round of code.
         params: generation parameters by their OpenAI names.

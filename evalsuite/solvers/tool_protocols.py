@@ -207,12 +207,12 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
         user: answers the tool `ask_to_user`; None does not offer this tool.
         examples: example episodes with other tools, placed before the sample's input as turns of the conversation.
         max_turns: maximum number of turns of the model.
-        patience: number of malformed turns in a row after which an episode ends; None for no limit.
+        patience: number of malformed turns in a row after which an episode ends; None means no limit.
         observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
         tool_seconds: time limit of one call; a slower call fails, and the model reads the failure.
-        seconds: time limit of all calls of an episode together; None for no limit.
-        tokens: maximum number of tokens that the model may use in an episode, including prompts; None for no limit.
-        dollars: maximum cost of the model in an episode, in US dollars; None for no limit.
+        seconds: time limit of all calls of an episode together; None means no limit.
+        tokens: maximum number of tokens that the model may use in an episode, including prompts; None means no limit.
+        dollars: maximum cost of the model in an episode, in US dollars; None means no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
     checked = {**PARAMETERS, **generation_params(react, params)}

@@ -168,7 +168,7 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
 
 def unlike_share(clusters: int, confidence: float = 0.95) -> float:
-    """Compute an upper bound for the share of clusters that differ, given that all observed clusters are equal."""
+    """Bound from above the population's share of unequal clusters, given that all observed clusters are equal."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - probability(confidence, "confidence")) / 2) / clusters))
@@ -177,7 +177,7 @@ def unlike_share(clusters: int, confidence: float = 0.95) -> float:
 def interval_of_sameness(
     value: float, clusters: int, bounds: tuple[float, float], confidence: float = 0.95
 ) -> Interval:
-    """Compute the interval of a bounded statistic that keeps its value if any one cluster is left out.
+    """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
 
     The interval is valid for statistics that weigh clusters evenly, such as means and differences of means. A share p
     of clusters changes such a statistic by at most p times the distance to the bound. Kappa can change more (see

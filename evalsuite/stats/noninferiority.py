@@ -328,9 +328,9 @@ def _sign_bound(totals: Array) -> float:
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
-    The sample may lack a rare heavy loss, and the t test cannot account for this. So one cluster with a loss of the
-    whole scale is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a binomial
-    test in which every loss is of the whole scale (see `_compute_rare_losses`).
+    The sample may lack a rare heavy loss, and the t test cannot account for this. So one cluster with the
+    greatest possible loss is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a
+    binomial test that counts every loss as the greatest possible loss (see `_compute_rare_losses`).
     """
     size, count = float(sizes.mean()), len(totals)
     guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
@@ -339,7 +339,7 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
 
 
 def _compute_rare_losses(net: float, count: int, share: float) -> float:
-    """Compute the probability of at most this net loss in `count` clusters if each loss is of the whole scale."""
+    """Compute the probability of at most this net loss in `count` clusters if each loss is the greatest possible."""
     from scipy.special import betainc
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
@@ -347,7 +347,7 @@ def _compute_rare_losses(net: float, count: int, share: float) -> float:
 
 
 def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
-    """Compute the smallest loss that would be shown; if nothing varies, use McNemar's test over clusters."""
+    """Compute the smallest loss that would be significant; if nothing varies, use McNemar's test over clusters."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
@@ -425,7 +425,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 
 
 def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
-    """Decide each of several metrics, corrected for their number by Holm's method.
+    """Test several metrics for noninferiority, with Holm's correction for multiple comparisons.
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, the level of one
       side of a two-sided interval.

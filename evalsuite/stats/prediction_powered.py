@@ -64,7 +64,7 @@ def ppi_mean(
         judged_only: the judge's scores of the cases without labels.
         bounds: the lowest and highest possible score, to which the interval is clipped. None uses 0 and 1, extended to
             the lowest and highest score.
-        weights: a weight per labelled case, in proportion to 1 / (probability of being drawn); None for equal weights.
+        weights: a weight per labelled case, proportional to 1 / (probability of being drawn); None means equal weights.
 
     Returns:
         The estimate and its interval, which is the whole range for a single label.

@@ -47,7 +47,7 @@ class ConfidenceSequence(Protocol):
 
 
 def left_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
-    """Compute certain bounds for the mean of a population of values in [0, 1], given the sum of n of them."""
+    """Bound the mean of a population of values in [0, 1] with certainty, given the sum of n sampled values."""
     if population is None:
         return 0.0, 1.0
     return total / population, (total + population - n) / population
@@ -266,7 +266,7 @@ class _Gambler:
         return self.bound if self._population is None else max(self.bound, self._sum / self._population)
 
     def _expect(self) -> Array:
-        """Compute the next score's expectation for each supposed mean; above 0."""
+        """Compute the next score's expected value under each hypothesised mean; only positive values."""
         import numpy as np
 
         if self._population is None:
@@ -277,7 +277,7 @@ class _Gambler:
         return remaining[impossible:] / (self._population - self._n)
 
     def leave(self, limit: float) -> None:
-        """Drop the means above a limit to save time, because the other gambler has excluded them already."""
+        """Drop the means above a limit to save time, because the opposite one-sided test has already excluded them."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]

@@ -231,16 +231,16 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Says prepared lines in order, then ends the conversation.
+    """A simulated user that sends prepared messages in order, then ends the conversation.
 
     Attributes:
-        lines: the lines; None means the sample's input followed by the list `user` of its metadata.
+        lines: the messages; None means the sample's input followed by the list `user` of the sample's metadata.
     """
 
     lines: Sequence[str] | None = None
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Return the next line."""
+        """Return the next prepared message; None after the last one."""
         lines = self.lines
         if lines is None:
             lines = [str(sample.input), *sample.metadata.get("user", ())]

@@ -134,7 +134,7 @@ class RatedResponses:
         return RatedResponses([row for row, _ in both], [{OVERALL: mean} for mean in means])
 
     def correlate_systems(self, coefficient: Coefficient) -> Estimate | None:
-        """Average the aspects' correlations of systems' mean scores; None if there are fewer than three systems."""
+        """Correlate systems' mean scores and ratings, averaged over aspects; None for fewer than three systems."""
         from evalsuite.stats.correlation import rank_replicates
 
         systems = sorted({row.tags.get("system", "") for row in self.rows})

@@ -239,8 +239,8 @@ def _bert_score(folder: Path) -> BertScore:
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's judgement.
 
-    For pairs, `accuracy` is 1.0 if the verdict equals people's verdict; otherwise, or without a verdict, it is 0.0. For
-    dialogues, each aspect has the judge's score on people's scale; without a judgement, these scores are missing.
+    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, else 0.0. For dialogues, each aspect's
+    score is the judge's score on the human raters' scale; it is missing if the judge gave no score.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}

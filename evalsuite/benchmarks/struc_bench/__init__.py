@@ -20,7 +20,7 @@ STRUC_BENCH = Benchmark(
         **dict.fromkeys(("table_*", "form_compiles", "p_readable", "error_free", *ABILITIES), SHARE),
         **dict.fromkeys(("bleu", "sacrebleu", "rouge_l*"), SHARE),
         "*_error": Metric(range=(0.0, 1.0), better="lower"),
-        # These scores are sums of terms that may be negative, so they have no lower bound.
+        # `h_*_released` are sums of terms that may be negative, so they have no lower bound.
         **dict.fromkeys(("h_content_released", "h_format_released"), Metric()),
         **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },

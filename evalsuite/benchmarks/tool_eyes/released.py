@@ -395,7 +395,7 @@ async def judge_capabilities(
         "integrity": integrity,
         "match": match,
         "quality": quality,
-        # One score has the log of all questions.
+        # Attach the log of all questions to this score.
         "intent_comprehension": Score(intent, log=questions.log),
         OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
     }

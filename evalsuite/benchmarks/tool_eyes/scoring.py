@@ -106,7 +106,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     return {
         **capabilities,
         **{name: value for name, value in parts.items() if value is not None},
-        # One score has the log of all questions.
+        # Attach the log of all questions to this score.
         "intent_comprehension": Score(intent, log=questions.log()),
         OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
     }

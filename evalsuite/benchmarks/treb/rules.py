@@ -37,7 +37,7 @@ def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mappin
 
 
 def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return our rules for a question of the official file, because the file lacks rules; None for other questions.
+    """Return evalsuite's rules for an official question (the official file has no rules); None for other questions.
 
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """

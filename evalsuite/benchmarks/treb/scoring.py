@@ -56,7 +56,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Make the scorers; a judge is added if the run has one, released variants if published rows are shown."""
+    """Make the scorers: add a judge if the run has a judge model, and released scores if published rows are shown."""
     own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
     if setup.judge:
         own.append(AnswerJudge())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
-# Factor on the number of entities to draw, because many entities have several values of a predicate.
+# Oversampling factor, because entities with several values of a predicate are drawn several times, once per value.
 _MORE = 4
 # "Mercury (planet)": the disambiguation is optional in an answer.
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")

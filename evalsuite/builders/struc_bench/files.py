@@ -51,7 +51,7 @@ class Fragment:
 
     markup: str  # Includes the caption.
     line: int  # The line of the file at which the markup begins, from 1.
-    unfit: str = ""  # The reason why the markup cannot be used, if the cutter found one.
+    unfit: str = ""  # The reason why the markup is unusable; empty if the extraction found no defect.
 
 
 def find_defect(fragment: Fragment, written: Format) -> str:

@@ -254,7 +254,7 @@ def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | N
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key]) if condition.holds(row)]
     if not 0 < len(keys) <= MOST_LISTED:
         return None
-    # Put quotation marks around keys with commas; keys themselves have no quotation marks.
+    # Quote keys that contain commas; no escaping is needed, because no key contains a quotation mark.
     shown, quoted = f"df.loc[{condition.program}, {sheet.key!r}].astype(str)", ""
     if any(set(COMMAS) & set(cell or "") for cell in sheet.columns[sheet.key]):
         keys = [f'"{key}"' if set(COMMAS) & set(key) else key for key in keys]

@@ -89,7 +89,7 @@ class ValueGrid:
         return ValueGrid(list(zip(*self.texts, strict=True)))
 
     def is_transposed(self, other: ValueGrid) -> bool:
-        """Tell whether the first row shares more names with the other table's rows than with that table's columns."""
+        """Tell whether the first row shares more names with `other`'s first column than with `other`'s header row."""
         first = set(self.rows[0]) - {""}
         return len(first & {row[0] for row in other.rows}) > len(first & set(other.rows[other.head]))
 
@@ -307,7 +307,7 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 
 def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
-    """Find the span that fills a position which is blank on the other side; return its side and number."""
+    """Find the span that covers a position blank in the other table; return whether `left` has it, and its number."""
     is_left = bool(left.find(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)

@@ -307,7 +307,7 @@ class CaseTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Delete the rows."""
+        """Delete the temporary database with the rows."""
         self._database.close()
 
     def add(self, row: PageRow) -> None:

@@ -304,7 +304,7 @@ class ForkedProgram:
 
     @property
     def running(self) -> bool:
-        """Whether a round is in progress."""
+        """Whether the program is running a round."""
         return self.deadline < math.inf
 
     def dies_within(self, seconds: float) -> bool:

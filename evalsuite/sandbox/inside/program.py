@@ -316,7 +316,7 @@ def _provide_stdin(content: bytes) -> None:
     usual = builtins.open
 
     def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
-        # These paths are links to /proc, which programs do not have.
+        # The three paths are links to /proc, which does not exist for programs.
         is_input = not isinstance(file, int) and os.fspath(file) in {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
         return usual(os.dup(0) if is_input else file, *args, **kwargs)
 

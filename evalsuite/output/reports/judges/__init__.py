@@ -113,7 +113,7 @@ def _group(tally: Tally) -> dict[str, _Signed]:
 
 
 def _little(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Yield for each judge with weights whether one of its expected values is based on a low probability."""
+    """Yield, for each judge with weighted scores, whether any of its expected scores has a low total probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):

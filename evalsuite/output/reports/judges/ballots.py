@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeVote:
-    """One ballot."""
+    """One judge's vote on one case."""
 
     judge: str  # The debater's name, or the number of the repetition.
     model: str  # The judge's model.
@@ -124,9 +124,9 @@ class Bias:
 
     name: str  # The bias's name.
     judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.
-    # The share for an unbiased judge: people's share on the same cases, or one half; None if neither applies.
+    # The share for an unbiased judge: people's share on the same cases, or one half; None if unknown.
     expected: float | None = None
-    excess: Estimate | None = None  # the difference, with its interval
+    excess: Estimate | None = None  # The judge's share minus the expected share, with its interval.
 
     @property
     def flagged(self) -> bool:
