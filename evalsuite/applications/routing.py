@@ -28,7 +28,7 @@ LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients; Gemini's
 class Route:
     """The destination of the clients of one case."""
 
-    endpoint: Endpoint | None  # The endpoint that gets the calls; None only counts the calls.
+    endpoint: Endpoint | None  # The endpoint that gets the calls; None means that the calls are only counted.
     loop: asyncio.AbstractEventLoop  # The event loop that answers the calls.
     past: int = 0  # Number of calls that went to the provider itself.
 

@@ -92,7 +92,7 @@ class Gate:
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
     threshold: float  # The limit, on the metric's own scale; with `NO_WORSE` the loss that matters, or nan.
-    confidence: float | None  # A number in (0, 1); None to compare the point estimate instead of a bound.
+    confidence: float | None  # A number in (0, 1); None compares the point estimate, not a bound.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the text leaves out the benchmark.
 

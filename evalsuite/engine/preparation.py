@@ -42,7 +42,7 @@ class RunSpec:
     # The tests that the command selects; a run that resumes this one selects them again.
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: Lease | None = None  # The lease on the run that is resumed; None for a new run.
-    quarantine: Quarantine | None = None  # Cases that do not count until a date; None without a quarantine file.
+    quarantine: Quarantine | None = None  # Cases that do not count until a date; None if no file lists any.
 
     @property
     def reports(self) -> Path:

@@ -23,7 +23,7 @@ VARIABLE = "EVALSUITE_MUTANT"  # Holds the fault as JSON, so that workers receiv
 
 
 class Fault(NamedTuple):
-    """The fault of a session."""
+    """The fault that is injected into a session."""
 
     mutant: str  # A name in `MUTANTS`.
     best: dict[str, float]  # The best score of each metric in the attacked run; any other score counts as wrong.

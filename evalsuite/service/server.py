@@ -128,7 +128,7 @@ class GatewayServer:
 
     Args:
         local: whether the server listens only on loopback; it then refuses web pages in this host's browsers.
-        audit: the file that gets a line for each request; None for no such file.
+        audit: the file that gets a line for each request; None writes no such file.
     """
 
     def __init__(

@@ -51,9 +51,9 @@ class Service:
     clients: Path | None  # The file of clients; None if everybody on this host may send requests.
     models: Sequence[str]  # The models that may be called; empty for any model.
     upstreams: Sequence[str]  # Addresses of model servers.
-    certificate: Path | None  # The file with the TLS certificate; None for plain HTTP.
+    certificate: Path | None  # The file with the TLS certificate; None means plain HTTP.
     key: Path | None  # The file with the certificate's private key.
-    audit: Path | None = None  # The file that gets a line for each request; None for no such file.
+    audit: Path | None = None  # The file that gets a line for each request; None writes no such file.
 
 
 def serve(service: Service) -> None:

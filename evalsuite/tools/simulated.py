@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS observations (
 
 
 class ObservationLibrary:
-    """Observations by question, in a file that processes may share; without a folder, in memory."""
+    """Observations by question, stored in a file that processes may share, or in memory if no folder is given."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

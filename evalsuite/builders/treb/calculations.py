@@ -174,7 +174,7 @@ def _make_statistic_pair(question: str, value: float, expression: str) -> Templa
 def _make_rounded_pair(
     question: str, value: float, expression: str, digits: int = 2, before: str = ""
 ) -> TemplatePair | None:
-    """Make a pair; None if rounding methods could disagree: 0.125 is 0.12 or 0.13."""
+    """Make a question with its answer; None if the rounding is ambiguous: 0.125 is 0.12 or 0.13."""
     if math.isclose(abs(value) * 10**digits % 1, 0.5, abs_tol=1e-6):
         return None
     program = f"{before}print(round(float({expression}), {digits}))"
