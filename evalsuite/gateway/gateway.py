@@ -80,6 +80,7 @@ class Gateway:
     Args:
         clock: a monotonic clock, in seconds.
         patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
+        call_timeout: seconds that one call of a backend may take; None means no limit.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
@@ -93,8 +94,9 @@ class Gateway:
         clock: Callable[[], float] = time.monotonic,
         vault: Vault | None = None,
         patience: float = PATIENCE,
+        call_timeout: float | None = None,
     ) -> None:
-        self._patience = patience
+        self._patience, self._call_timeout = patience, call_timeout
         self._vault = vault or Vault()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
@@ -305,13 +307,19 @@ class Gateway:
             # Record a call that may cost money before making it.
             call.attempt = self.store.note_sent(call.key, call.reserved)
         sent = self._clock()
+        limit = asyncio.timeout(self._call_timeout)
         try:
-            completion = await self._vault.complete(backend, call.request)
+            async with limit:
+                completion = await self._vault.complete(backend, call.request)
             # A shared gateway already measured the seconds.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
             raise
         except Exception as error:
+            if limit.expired():
+                words = f"{backend.identity} gave no answer within {self._call_timeout:g} s (evalsuite_call_timeout)"
+                # A user's function may still run, so it is not called again.
+                raise (LostAnswer if backend.metered else CallFailed)(words) from error
             # An unknown exception is an internal error of evalsuite's backends, but a failed call of others.
             own = type(backend).__module__.startswith("evalsuite.")
             kind = InternalError if own else CallFailed

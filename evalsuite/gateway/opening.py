@@ -65,7 +65,7 @@ def credentials_of(settings: Settings) -> Credentials:
         )
         if name
     ]
-    timeouts = Timeouts(settings.connect_timeout, settings.silence_timeout, settings.call_timeout)
+    timeouts = Timeouts(settings.connect_timeout, settings.silence_timeout)
     return Credentials(grants, Access(timeouts=timeouts, max_answer=int(settings.max_answer_mb * MEBIBYTE)))
 
 
@@ -101,6 +101,8 @@ def open_gateway(
         on_hopeless,
         vault=vault,
         patience=settings.patience,
+        # A call in a batch waits for the batch.
+        call_timeout=None if settings.batch else settings.call_timeout,
     )
     if connections < settings.max_connections:
         gateway.notices.append(

@@ -51,14 +51,11 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url))
     make: OpenBackend = load(target)
     try:
-        backend = make(rest, base_url)
+        return make(rest, base_url)
     except EvalsuiteError:
         raise
     except Exception as error:
         raise SettingsError(f"--model {model}: {target} raised {type(error).__name__}: {error}") from error
-    if credentials is not None and hasattr(backend, "call_timeout"):
-        backend.call_timeout = credentials.timeouts.whole
-    return backend
 
 
 def import_client(model: str) -> None:

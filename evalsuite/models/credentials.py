@@ -64,7 +64,6 @@ class Timeouts:
 
     connect: float = 30.0  # Seconds until the connection is established.
     silence: float = 600.0  # Seconds between two bytes of the answer, and before the first byte.
-    whole: float = 1800.0  # The whole call.
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +173,6 @@ class Credentials:
                     "two of evalsuite_model_key_env, evalsuite_judge_key_env and evalsuite_user_key_env differ, and "
                     f"are for {grant.model} at one address"
                 )
-
-    @property
-    def timeouts(self) -> Timeouts:
-        """The time limits of every call."""
-        return self._access.timeouts
 
     def locate(self, base_url: str | None) -> Address:
         """Find the address behind a base URL, with the login that the user gave for it.

@@ -38,10 +38,8 @@ class FunctionBackend:
     `content` and optionally `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs of
     token and logprob, with a third item for the alternatives); its other fields become facts of the case, for judges
     to see. Called with `api="embeddings"`, the function returns an object with `embeddings`, one vector per message.
-    A plain function runs in a thread. Any exception of the function becomes the case's error.
-
-    Attributes:
-        call_timeout: seconds that one call may take. A plain function cannot be stopped, so its thread continues.
+    A plain function runs in a thread; it cannot be stopped, so the thread continues after the time limit of a call.
+    Any exception of the function becomes the case's error.
     """
 
     metered = False
@@ -50,7 +48,6 @@ class FunctionBackend:
     def __init__(self, target: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.target = target
         self.identity = f"function {target}"
-        self.call_timeout: float | None = None
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
@@ -94,19 +91,13 @@ class FunctionBackend:
         # Copy the request through JSON: the function may change the copy, and a worker's request looks the same.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
-        limit = asyncio.timeout(self.call_timeout)
         try:
-            async with limit:
-                returned = await self._call(function, plain["messages"], _select_arguments(function, arguments))
+            returned = await self._call(function, plain["messages"], _select_arguments(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
             raise RequestRefused(f"function:{self.target} raised {error}{self._locate(error.__cause__)}") from error
         except BaseException as error:
-            if limit.expired():
-                raise RequestRefused(
-                    f"function:{self.target} gave no answer within {self.call_timeout:g} s (evalsuite_call_timeout)"
-                ) from error
             # An application that calls sys.exit must not end the event loop.
             raise self._refusal(error) from error
         return self._read(returned)

@@ -108,8 +108,7 @@ class OpenAIBackend:
         content = dumps(api.request_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
         calls = self._calls or await self._open()
-        async with asyncio.timeout(self._access.timeouts.whole):
-            return await calls.post(path, content, headers, query)
+        return await calls.post(path, content, headers, query)
 
     def _api(self, request: Request) -> tuple[str, Any]:
         name = str(request.params.get("api") or "chat")
@@ -204,15 +203,14 @@ class OpenAIBackend:
         if links.response is not None:
             response = links.response
             return self._refusal(response.status_code, response.headers, response.content)
-        return self._explain_no_answer(error, links)
+        return self._explain_no_answer(links)
 
     def _refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         words = redact(server_words(self._mask(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return failure(status, plain, words, self.base_url, self._access.advice)
 
-    def _explain_no_answer(self, error: Exception, links: Cause) -> Exception:
-        times = self._access.timeouts
+    def _explain_no_answer(self, links: Cause) -> Exception:
         if links.no_descriptor:
             return Transient(
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
@@ -222,9 +220,7 @@ class OpenAIBackend:
             words = f"{self._mask_text(links.words)}{self._name_proxy_hint()}"
             return Unreachable(f"cannot connect to {self.base_url}: {words}")
         if links.timeout:
-            whole = type(error) is TimeoutError
-            seconds = times.whole if whole else times.silence
-            return LostAnswer(f"{self.base_url} gave no answer within {seconds:g} s")
+            return LostAnswer(f"{self.base_url} gave no answer within {self._access.timeouts.silence:g} s")
         words = self._mask_text(links.words)
         if not links.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")

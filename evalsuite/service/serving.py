@@ -87,7 +87,7 @@ def _load_certificate(service: Service) -> ssl.SSLContext | None:
 async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _complain) if service.audit else None
-    times = Timeouts(settings.connect_timeout, settings.silence_timeout, settings.call_timeout)
+    times = Timeouts(settings.connect_timeout, settings.silence_timeout)
     access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
     upstreams = Upstreams(service.models, service.upstreams, access)
     prices = read_prices(settings.price)
@@ -102,6 +102,7 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         _complain,
         vault=Vault(),
         patience=settings.patience,
+        call_timeout=settings.call_timeout,
     )
     server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host), audit=audit)
     runner = server.make_runner()

@@ -47,6 +47,16 @@ def test_an_error_has_a_block_too_and_its_message_once(suite: Suite, workers: tu
     assert block.count("raised RuntimeError: boom (down.py, line 2)\n") == 1
 
 
+def test_a_model_s_function_that_never_returns_is_an_error_at_the_time_limit(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    suite.pytester.makepyfile(down="import time\ndef answer(messages):\n    time.sleep(3600)")
+    limit = ("-o", "evalsuite_call_timeout=0.2")
+    result = suite.run(*workers, "--model=function:down:answer", "-k", "jp", *limit, model=False)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*function down:answer gave no answer within 0.2 s (evalsuite_call_timeout)"])
+
+
 def test_a_crash_of_a_scorer_keeps_its_traceback_above_the_block(suite: Suite) -> None:
     test = suite.path / "test_capitals.py"
     test.write_text(test.read_text().replace("exact_match()]", "lambda sample, transcript: 1 / 0]"))

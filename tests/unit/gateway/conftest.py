@@ -103,12 +103,15 @@ class House:
         connections: int = 8,
         ledger: Ledger | None = None,
         prices: dict[str, Price] | None = None,
+        call_timeout: float | None = None,
         **paces: float,
     ) -> Gateway:
         limiter = Limiter(connections, clock=now, **paces)
         store = Answers.open(self.path / "store.sqlite")
         self.stores.append(store)
-        return Gateway(lambda *_: backend, store, limiter, ledger, prices, self.told.append, now)
+        return Gateway(
+            lambda *_: backend, store, limiter, ledger, prices, self.told.append, now, call_timeout=call_timeout
+        )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
 from evalsuite.gateway.gateway import NEVER_REACHED, PATIENCE
 from evalsuite.gateway.upstream import ATTEMPTS
 from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient, Unreachable
-from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
+from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script, slow
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
@@ -31,6 +31,22 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(house: House, virtual:
     waits = [later - earlier for earlier, later in zip(backend.times, backend.times[1:], strict=False)]
     assert len(waits) == ATTEMPTS - 1
     assert all(0.75 * 0.5 * 2**step <= wait <= 1.25 * 0.5 * 2**step for step, wait in enumerate(waits))
+
+
+@pytest.mark.parametrize(("metered", "calls"), [(True, ATTEMPTS), (False, 1)])
+def test_a_call_of_any_backend_ends_at_the_time_limit_and_only_a_server_is_asked_again(
+    house: House, virtual: Virtual, *, metered: bool, calls: int
+) -> None:
+    backend = house.Backend(slow(10**6), metered=metered)
+
+    async def main() -> None:
+        gateway = house.gateway(backend, call_timeout=5.0)
+        with pytest.raises(CallFailed, match=r"scripted gave no answer within 5 s \(evalsuite_call_timeout\)"):
+            await gateway.ask(house.request())
+        await gateway.aclose()
+
+    virtual(main())
+    assert len(backend.asked) == calls
 
 
 def test_what_does_not_pass_fails_after_a_bounded_number_of_attempts(house: House, virtual: Virtual) -> None:

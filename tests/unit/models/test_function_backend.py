@@ -56,23 +56,6 @@ def test_a_plain_function_gets_the_messages_and_returns_the_answer(serve: Serve,
     assert heard == [[{"role": "user", "content": "six times seven?"}]]
 
 
-@pytest.mark.parametrize("blocks", [True, False])
-def test_a_function_that_never_returns_is_an_error_after_the_time_limit(
-    serve: Serve, once: Once, *, blocks: bool
-) -> None:
-    ended = threading.Event()
-
-    async def sleep(messages: Any) -> str:
-        await asyncio.sleep(3600)
-        return "late"
-
-    backend = serve((lambda messages: str(ended.wait(3600))) if blocks else sleep)
-    backend.call_timeout = 0.05
-    with pytest.raises(RequestRefused, match=r"gave no answer within 0.05 s \(evalsuite_call_timeout\)"):
-        once(backend)
-    ended.set()
-
-
 @pytest.mark.parametrize("kind", ["def", "async def"])
 def test_an_exception_is_told_with_the_line_of_the_function_s_file_that_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once, kind: str
