@@ -396,7 +396,7 @@ class Record:
         model: the model as the user names it.
         outcome: the case's outcome; `error` counts neither as a score nor as a pass.
         source: the origin of the samples as text (`shipped samples`, `head_to_tail.json`).
-        declared: where the benchmark was declared, see `declarations`; empty if reading the record needs no code.
+        declared: the place of the benchmark's declaration; empty if reading the record needs no code.
         scores: finite numbers by metric name.
         error: one message, if the outcome is `error` or `failed`; else None.
         cause: the kind of error, for grouping; None without an error.

@@ -370,5 +370,5 @@ def _find_scale(
     else:
         width = max(max(values) - min(values), 2 * own)
     if own is not None and own >= width:
-        return f"{subject.metric}: a loss of {own:g} is no less than the metric's whole range of {width:g}"
+        return f"{subject.metric}: a loss of {own:g} is at least as large as the metric's whole range of {width:g}"
     return width, own

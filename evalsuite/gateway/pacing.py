@@ -87,12 +87,12 @@ class Pacing:
         self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
         self._free_at = self._cut_at = -math.inf
         self._clean = 0
-        self._refusal_seconds = self._share = self._answer_at = self._latency = 0.0
+        self._refusal_seconds = self._refused_share = self._answer_at = self._latency = 0.0
 
     @property
     def longest_row(self) -> float:
         """Largest number of refusals in a row that may be chance."""
-        return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._share)))))
+        return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._refused_share)))))
 
     @property
     def in_flight(self) -> int:
@@ -138,7 +138,7 @@ class Pacing:
             if now - burst.sent > self._refusal_seconds:
                 break
             burst.freed += burst is not call.burst
-        self._share -= self._share / REMEMBERED
+        self._refused_share -= self._refused_share / REMEMBERED
         self._latency += (now - call.sent - self._latency) / 8
         period, gap, self._answer_at = self._period, now - self._answer_at, now
         if not self.plain:
@@ -183,7 +183,7 @@ class Pacing:
         self._outcomes.append((call.burst, True))
         self._refusal_seconds = max(0.9 * self._refusal_seconds, now - call.sent)
         self._clean = 0
-        self._share += (1.0 - self._share) / REMEMBERED
+        self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         self._period.refused += 1
         if call.sent < self._cut_at or probing:
             # The limit was already lowered after this call was sent.

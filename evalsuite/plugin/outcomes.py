@@ -207,7 +207,7 @@ def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> 
 
 
 def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
-    """Add the block to the report of a failed case; it replaces the traceback unless `--tb` asks for one.
+    """Add the block to the report of a failed case, in place of the traceback unless `--tb` asks for one.
 
     An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
     so that junit, pytest-html and workers handle it like a traceback.

@@ -37,7 +37,7 @@ SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS evalsuite;
 SET search_path TO evalsuite;
 CREATE TABLE IF NOT EXISTS version (version integer NOT NULL);
--- What each client paid for calls that ended; `attempts` holds the parts.
+-- Amount that each client paid for calls that ended; `attempts` holds the parts.
 CREATE TABLE IF NOT EXISTS clients (name text PRIMARY KEY, spent double precision NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS requests (key text PRIMARY KEY, request text NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
@@ -69,7 +69,7 @@ SELECT name, spent + coalesce((
     SELECT sum(reserved) FROM attempts WHERE state = 'sent' AND client = name AND gateway <> %s), 0)
 FROM clients
 """
-"""What each client paid, plus what it may pay for calls of other gateways, dead ones included."""
+"""Amount that each client paid, plus the amount for unfinished calls of other gateways, including dead gateways."""
 
 ELSEWHERE = """
 SELECT client, sum(reserved) FROM attempts

@@ -54,7 +54,7 @@ SELECT command, coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
                                   WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0)
 FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
 """
-"""What each client paid, plus what it may have been billed for calls that were never answered."""
+"""Amount that each client paid, plus the greatest possible bill of calls that were never answered."""
 
 
 class SqliteStore(Answers):

@@ -274,7 +274,10 @@ def betting_interval(
 
 
 def _find_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
-    """Find the largest excluded mean below the observed mean by bisection; capital falls as the supposed mean rises."""
+    """Find the largest mean below the observed mean that the bets exclude.
+
+    Bisection finds it, because the capital of the bets falls as the supposed mean rises.
+    """
     import numpy as np
 
     bets = _compute_bets(means, shares, target)

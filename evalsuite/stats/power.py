@@ -95,7 +95,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
         The drop, in (0, 1]; infinity if even the loss of every case is not shown with this power.
 
     Raises:
-        ValueError: as for `power_share`, or the power is not in (0, 1).
+        ValueError: an argument is invalid for `power_share`, or the power is not in (0, 1).
     """
     probability(power, "power")
     if power_share(n, discordance, 1.0, confidence) < power:

@@ -169,7 +169,7 @@ class _Questions:
         return await self.ask("match_call", [*self.chain(self.steps[: number - 1]), tool], name)
 
     def chain(self, steps: Sequence[Step]) -> list[Part]:
-        """List the thoughts, each with its calls and their results."""
+        """List each thought with its calls and their results."""
         sections: list[Part] = []
         for number, step in enumerate(steps, 1):
             if step.thought or not self.native:

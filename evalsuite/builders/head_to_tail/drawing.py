@@ -36,10 +36,10 @@ LOST = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A question template: its id in the output file, and the type of its entities; each type has its own buckets."""
+    """A question template."""
 
-    id: str
-    entities: str
+    id: str  # The template's id in the output file.
+    entities: str  # The type of entities that the template is about; each type has its own popularity buckets.
 
 
 @dataclass(frozen=True, slots=True)

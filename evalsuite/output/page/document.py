@@ -89,7 +89,7 @@ def _combine(
 
 @cache
 def asset(name: str) -> str:
-    """Read a hand-written file from `assets/`."""
+    """Read a file of `assets/`: a script, a style sheet or the page's frame."""
     return (ASSETS / name).read_text("utf-8")
 
 

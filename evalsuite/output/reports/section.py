@@ -49,7 +49,7 @@ class Table:
         columns: the table's columns.
         rows: the cells of each row, one for each column.
         note: the text below the table.
-        best: for each row the value to print in bold, or None; empty if no value is bold.
+        best: the value of each row to print in bold, or None; empty if the table prints no value in bold.
         folded: whether the table is folded among the details of its section.
     """
 

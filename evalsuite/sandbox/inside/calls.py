@@ -1,9 +1,9 @@
 """The seccomp filter: the system calls that a program may not make.
 
 Namespaces and limits already confine programs. The filter also blocks parts of the kernel that programs over tables do
-not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). It also blocks calls that
-namespaces and limits allow: those for memory that no limit counts (System V and POSIX queues, memory files), and those
-for sockets through which simultaneous programs could communicate.
+not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). Two more kinds of calls
+are blocked, because namespaces and limits allow them: calls for memory that no limit counts (System V and POSIX queues,
+memory files), and calls for sockets through which simultaneous programs could communicate.
 
 Numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 """
