@@ -41,7 +41,7 @@ def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
         name = results.name.replace("_result.json", "_score.json")
         model = results.relative_to(folder / "result").parts[0]
         scored = next(iter(sorted((folder / "score" / model).rglob(name))), folder / "score" / model / name)
-        head, *wrong = (line for _, line in read_json_lines(scored))
+        head, *wrong = [line for _, line in read_json_lines(scored)] or [{}]
         outputs = list(read_json_lines(results))
         if head.get("total_count") != len(outputs):
             raise DatasetError(
@@ -62,7 +62,7 @@ def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
     """List the events of a multi-turn output; the output has a list of steps per turn."""
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
-        for step in steps:
+        for step in steps if isinstance(steps, list) else ():
             yield from map(make_event, _read_bfcl_calls(step))
 
 
@@ -113,22 +113,29 @@ def read_tool_eyes(folder: Path, samples: Mapping[str, Sample]) -> Iterator[Chec
         verdicts = {str(line.get("id")): line for _, line in read_json_lines(scored)}
         for place, line in read_json_lines(path):
             verdict = verdicts.get(str(line.get("id")))
-            turns = take(line, "conversations", list, path, place)
-            query = next((turn["value"] for turn in turns if turn.get("from") == "user"), "")
+            turns = [expect(turn, dict, path, place) for turn in take(line, "conversations", list, path, place)]
+            texts = [(turn.get("from"), take(turn, "value", str, path, place)) for turn in turns]
+            query = next((text for speaker, text in texts if speaker == "user"), "")
             subject = "/".join(take(line, "path", str, path, place).split("/")[-2:])
             sample = by_query.get((query, subject))
             if verdict is None or sample is None:
                 yield CheckerVerdict(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
                 continue
-            parts = {name: part for key in ("TS", "AO") for entry in verdict[key]["score composition"]
-                     for name, part in entry.items()}  # fmt: skip
-            match = parts["valid_TS_mean"]["score for criteria"]
-            scores = {
-                "format_alignment": verdict["FA"]["score for criteria"],
-                "finished": parts["Ans_pass"]["score for criteria"],
-                **({"reality": verdict["TS"]["score for criteria"] / match} if match else {}),
-            }
-            yield CheckerVerdict(sample.id, read_conversation(turns), scores, f"{path}, {place}")
+            yield CheckerVerdict(sample.id, read_conversation(turns), _read_marks(verdict, scored), f"{path}, {place}")
+
+
+def _read_marks(verdict: Mapping[str, Any], path: Path) -> dict[str, float]:
+    try:
+        parts = {name: part for key in ("TS", "AO") for entry in verdict[key]["score composition"]
+                 for name, part in entry.items()}  # fmt: skip
+        marks = [verdict["FA"], parts["Ans_pass"], parts["valid_TS_mean"], verdict["TS"]]
+        aligned, finished, match, selected = (float(mark["score for criteria"]) for mark in marks)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        found = f"{type(error).__name__}: {error}"
+        expected = "the scores FA, TS and AO of the evaluation"
+        raise DatasetError(path, f"id {verdict.get('id')}", found, expected) from error
+    reality = {"reality": selected / match} if match else {}
+    return {"format_alignment": aligned, "finished": finished, **reality}
 
 
 TREB_MODES = {"TCoT": "tcot", "TCoT_md": "tcot_markdown", "TCoT_html": "tcot_html", "PoT": "pot", "ICoT": "icot"}
@@ -148,9 +155,13 @@ def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
         for place, line in read_json_lines(path):
             answer = str(line.get("code_run_result" if written == "PoT" else "text_result", ""))
             marks = take(line, "judge_scores", dict, path, place)
-            scores = {TREB_SCORES[name][0]: marks[name] / TREB_SCORES[name][1] for name in TREB_SCORES if name in marks}
-            name = f"{take(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
-            yield CheckerVerdict(name, Transcript(answer), scores, f"{path}, {place}")
+            scores = {
+                name: expect(marks[key], float, path, f"{place}, score {key}") / most
+                for key, (name, most) in TREB_SCORES.items()
+                if key in marks
+            }
+            sample = f"{take(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
+            yield CheckerVerdict(sample, Transcript(answer), scores, f"{path}, {place}")
 
 
 def read_wiki(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature

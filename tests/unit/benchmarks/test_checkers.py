@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.benchmarks.checkers import read_bfcl, read_tool_eyes, read_treb
 from evalsuite.benchmarks.treb.dataset import SHIPPED
 from evalsuite.cli import main
+from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
+from evalsuite.core.types import Sample
 from evalsuite.engine.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -134,3 +137,35 @@ def test_wikitablequestions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         0,
         ["wikitablequestions: agrees in 3 of 3 verdicts of the benchmark's own checker; left out 1 output"],
     )
+
+
+BFCL = "result/m/BFCL_v4_multiple_result.json", "score/m/BFCL_v4_multiple_score.json"
+EYES = "tmp/m_res.jsonl", "jsonl/m_structured_data.jsonl"
+TALK = {"id": 1, "path": "Tool_Library/Word/Dictionary", "conversations": [{"from": "user", "value": "What is it?"}]}
+MALFORMED: list[tuple[Any, dict[str, list[Any]], str]] = [
+    (read_bfcl, {BFCL[0]: [{"id": "multiple_0", "result": 5}], BFCL[1]: []}, "_score.json, line 1: found total_count"),
+    (
+        read_treb,
+        {"TCoT--x--round1--judge.jsonl": [{"id": "a", "judge_scores": {"EM": "x"}}]},
+        'line 1, score EM: found "x"',
+    ),
+    (
+        read_treb,
+        {"TCoT--x--round1--judge.jsonl": [{"id": "a", "judge_scores": {"EM": None}}]},
+        "line 1, score EM: found",
+    ),
+    (read_tool_eyes, {EYES[0]: [{**TALK, "conversations": ["x"]}], EYES[1]: []}, '_res.jsonl, line 1: found "x"'),
+    (read_tool_eyes, {EYES[0]: [TALK | {"conversations": [{"from": "user"}]}], EYES[1]: []}, "the field 'value'"),
+    (read_tool_eyes, {EYES[0]: [TALK], EYES[1]: [{"id": 1, "TS": 3}]}, "_structured_data.jsonl, id 1: found"),
+]
+
+
+@pytest.mark.parametrize(("read", "files", "message"), MALFORMED)
+def test_a_malformed_file_of_a_checker_is_named_with_the_place(
+    tmp_path: Path, read: Any, files: dict[str, list[Any]], message: str
+) -> None:
+    for name, lines in files.items():
+        write(tmp_path / name, *lines)
+    samples = {"one": Sample(id="one", input="What is it?", metadata={"subject": "Word/Dictionary"})}
+    with pytest.raises(DatasetError, match=re.escape(message)):
+        list(read(tmp_path, samples))
