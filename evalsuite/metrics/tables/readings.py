@@ -202,8 +202,10 @@ HTML_ROW = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
 GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
 DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A row of Jira or MoinMoin.
 BAR_IN_CODE = re.compile(r"`[^`|]*\|[^`]*`|(?<![\\$])\$[^$|]*\|[^$]*\$")
+BOX_BARS = "│┃┆┇┊┋╎╏║╽╿"
+BAR = re.compile(f"[|{BOX_BARS}]")
 BOX_LINES = {code: "+" for code in range(0x2500, 0x2580) if not 0x2571 <= code <= 0x2573} | {
-    **dict.fromkeys(map(ord, "│┃┆┇┊┋╎╏║╽╿"), "|"),
+    **dict.fromkeys(map(ord, BOX_BARS), "|"),
     **dict.fromkeys(map(ord, "─━┄┅┈┉╌╍═╼╾"), "-"),
 }
 """Characters that draw boxes, each with its counterpart in ASCII."""
@@ -249,8 +251,8 @@ def _read_markdown(text: str) -> list[CellGrid]:
     """
     tables: list[CellGrid] = []
     block = _Block()
-    if "│" in text or "┃" in text or "║" in text:
-        text = text.translate(BOX_LINES)
+    if any(bar in text for bar in BOX_BARS):
+        text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
     for line in _split_lines(text):
         if _is_row(line) or (block.lines and GRID_RULE.fullmatch(line)):
             block.lines.append(line)
@@ -263,6 +265,14 @@ def _read_markdown(text: str) -> list[CellGrid]:
         elif line and not _is_ornament(line):
             block.name = ""
     return tables + block.tables() or _read_delimited(text)
+
+
+def _write_box_in_ascii(line: str) -> str:
+    """Write a line of a drawn box with pipes; the first bar of a line separates its cells, other bars are text."""
+    first = BAR.search(line)
+    if first is None or first[0] != "|":
+        line = line.replace("|", "\\|").translate(BOX_LINES)
+    return line
 
 
 def _split_lines(text: str) -> Iterator[str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 8  # Increased whenever a score can change.
+VERSION = 9  # Increased whenever a score can change.
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
@@ -271,6 +271,7 @@ NAME = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_siz
 
 
 @given(st.lists(st.lists(NAME, min_size=3, max_size=3), min_size=2, max_size=4))
+@example([["0", "0", "0"], ["0", "0", "│"]])
 def test_written_tables_are_read_as_they_were(rows: list[list[str]]) -> None:
     table = CellGrid(tuple(map(tuple, rows)), name="Team")
     (read,) = read_tables(write_tables([table]), "markdown")

@@ -52,6 +52,19 @@ def make_rows(seed: int) -> Rows:
     return [head, *([draw.choice(words), *(f"{draw.uniform(0, 999):.2f}" for _ in head[1:])] for _ in range(4))]
 
 
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("| a | b |\n|---|---|\n| │ | ║ |", ("│", "║")),
+        ("│ a │ b │\n├───┼───┤\n│ x|y │ 2 │", ("x|y", "2")),
+        ("a ┃ b\n━━╋━━\n1 ┃ 2", ("1", "2")),
+    ],
+)
+def test_the_first_bar_of_a_line_separates_its_cells_and_other_bars_are_text(text: str, row: tuple[str, ...]) -> None:
+    (table,) = read_tables(text, "markdown")
+    assert table.rows[-1] == row
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style_of_tabulate_is_read_within_prose(style: str) -> None:
     for seed in range(5):
