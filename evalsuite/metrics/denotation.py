@@ -113,6 +113,9 @@ def denotation_match(
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
     if distinct:
         wanted = _drop_repeats(wanted)
+    if len(wanted) == 1 and normalize(prediction) == normalize(wanted[0]):
+        # A text denotes itself, even if it begins like an item of a list.
+        return 1.0
     readings = _list_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
     return float(any(_is_same_list(values, wanted, ordered=ordered) for values in readings))
 

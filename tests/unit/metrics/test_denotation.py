@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalsuite.core.types import Sample, Transcript
@@ -186,6 +186,8 @@ def test_any_two_texts_can_be_compared_and_the_order_of_the_two_does_not_matter(
 
 
 @given(st.text(min_size=1, max_size=60).filter(str.strip))
+@example("- 1")
+@example("3. Liga")
 def test_a_value_denotes_itself(value: str) -> None:
     assert denotation_match(value, value.strip()) == 1.0
 
