@@ -97,7 +97,7 @@ class SpanCollector:
         }
 
     @contextmanager
-    def within_process(self) -> Iterator[None]:
+    def collect_from_process(self) -> Iterator[None]:
         """Collect this trace's spans that end in this process, and add new spans in this context to the trace."""
         from opentelemetry.context import attach, detach
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context

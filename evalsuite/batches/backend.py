@@ -327,7 +327,7 @@ class BatchBackend:
         keys = self._batches.keys(kept.number)
         for file in state.files:
             results = await self._fetch_results(file)
-            self._batches.read(kept.number, results)
+            self._batches.store_results(kept.number, results)
             there = self._deliver(results)
             keys = [key for key in keys if key not in there]
         self._batches.close(kept.number, state.status)

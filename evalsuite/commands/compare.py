@@ -50,7 +50,7 @@ def run_compare(options: argparse.Namespace) -> int:
     folders = [find_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
     written = write_comparison(folders, target, own_declarations(options.code), options.label)
-    sys.stdout.write(f"{written.at_a_glance()}\n\ncomparison: {written.file}\n")
+    sys.stdout.write(f"{written.render_for_terminal()}\n\ncomparison: {written.file}\n")
     sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
     return 0
 

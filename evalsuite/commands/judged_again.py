@@ -21,11 +21,11 @@ from evalsuite.judges.mutations import (
     SAME,
     TRICKS,
     WRITTEN,
+    apply_trick,
     corrupt,
     is_plausible,
     list_texts,
     rewrite,
-    trick,
 )
 from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
@@ -311,7 +311,7 @@ class _MutationTest:
     def _apply_trick(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
         def play(case: Case) -> Case | None:
             if kind != "position" or not (rival := self._find_rival()):
-                return trick(kind, case, self.judge.judge)
+                return apply_trick(kind, case, self.judge.judge)
             return _exchange_answers(case, *rival)
 
         played = {case: play(one) for case, one in cases.items() if list_texts(one[1])}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Metric
-    from evalsuite.decisions.comparison import Common, ComparedMetric, Pair
+    from evalsuite.decisions.comparison import CommonQuestions, ComparedMetric, Pair
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority
@@ -74,7 +74,7 @@ def _compare(
     flips: list[Flip] = []
     not_compared = {f"{name}.*": GONE for name in _find_gone(baseline, run, gates)}
     unscored: list[str] = []
-    parted: list[tuple[ComparedMetric, Common]] = []
+    parted: list[tuple[ComparedMetric, CommonQuestions]] = []
     for subject in find_subjects(run, gates, rules):
         common = _select_questions(baseline, run, subject, matches)
         reason = _explain_obstacle(common, subject, baseline, run, rules)
@@ -142,7 +142,9 @@ def _explain_end(baseline: Run, run: Run) -> str:
     return f"the baseline {baseline.folder.name} held until {until}: promote a newer run (evalsuite baseline promote)"
 
 
-def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, Common]) -> Common:
+def _select_questions(
+    baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, CommonQuestions]
+) -> CommonQuestions:
     """Find the questions that a compared metric covers, according to this run's tags."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
@@ -153,7 +155,9 @@ def _select_questions(baseline: Run, run: Run, subject: ComparedMetric, matches:
     return common_questions(old, now)
 
 
-def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules) -> str:
+def _explain_obstacle(
+    common: CommonQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
+) -> str:
     """Explain why a metric cannot be compared; empty if it can."""
     name = baseline.folder.name
     if not common.before:
@@ -181,7 +185,7 @@ def _explain_obstacle(common: Common, subject: ComparedMetric, baseline: Run, ru
     return ""
 
 
-def _compute_paired_share(common: Common, run: Run, benchmark: str) -> tuple[float, int]:
+def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> tuple[float, int]:
     """Compute the share of questions that both runs have, and the total number of questions.
 
     For a partial run, the total counts only its own questions. For a complete run, the total also counts questions that
@@ -197,7 +201,7 @@ def _compute_paired_share(common: Common, run: Run, benchmark: str) -> tuple[flo
     return (len(common.shared) / of if of else 0.0), of
 
 
-def _list_one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[str, list[str]]:
+def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
     # The baseline's cases of a benchmark that this run did not include do not count as missing.
     sides = [match.one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
@@ -207,7 +211,7 @@ def _list_one_sided(matches: Iterable[Common], baseline: Run, run: Run) -> dict[
     }
 
 
-def _list_changes(matches: Mapping[str, Common], name: str) -> list[str]:
+def _list_changes(matches: Mapping[str, CommonQuestions], name: str) -> list[str]:
     lines = []
     for benchmark, common in matches.items():
         parts = [f"{change} of {count}" for change, count in common.changed.items()]
@@ -219,7 +223,7 @@ def _list_changes(matches: Mapping[str, Common], name: str) -> list[str]:
     return lines
 
 
-def _list_unscored(common: Common, subject: ComparedMetric, name: str) -> list[str]:
+def _list_unscored(common: CommonQuestions, subject: ComparedMetric, name: str) -> list[str]:
     before, after = common.count_unscored(subject.metric)
     where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
@@ -228,7 +232,7 @@ def _list_unscored(common: Common, subject: ComparedMetric, name: str) -> list[s
 _Change = tuple[str, str]  # The signature in the baseline, then the signature in this run.
 
 
-def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str]:
+def changed_signatures(matches: Mapping[str, CommonQuestions], baseline: str) -> list[str]:
     """Report each change of a judge's signature between two runs on their shared questions."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
@@ -238,7 +242,7 @@ def changed_signatures(matches: Mapping[str, Common], baseline: str) -> list[str
     ]
 
 
-def _group_signature_changes(common: Common) -> dict[_Change, list[str]]:
+def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]]:
     """Group the names of scores by the change of their signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
@@ -284,7 +288,9 @@ def _describe_agreement(before: Tally, now: Tally) -> str:
     return f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
 
 
-def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> NonInferiority | str:
+def compare_metric(
+    common: CommonQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
+) -> NonInferiority | str:
     """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived(common, subject, run, rules)
@@ -292,7 +298,7 @@ def compare_metric(common: Common, subject: ComparedMetric, run: Run, rules: Com
 
 
 def _compare_means(
-    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: Common, rules: ComparisonRules
+    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: CommonQuestions, rules: ComparisonRules
 ) -> NonInferiority | str:
     from evalsuite import stats
 
@@ -321,7 +327,9 @@ def _compare_means(
     )
 
 
-def _compare_derived(common: Common, subject: ComparedMetric, run: Run, rules: ComparisonRules) -> NonInferiority | str:
+def _compare_derived(
+    common: CommonQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
+) -> NonInferiority | str:
     """Compare a metric that is not a mean over cases by leaving out the same clusters from both runs."""
     from evalsuite import stats
 

@@ -51,7 +51,7 @@ def group_by_question(cases: Tally) -> dict[Question, list[Row]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class CommonQuestions:
     """The questions of one benchmark in two runs."""
 
     before: Mapping[Question, list[Row]]  # The baseline's cases by question.
@@ -126,7 +126,7 @@ class Common:
         )
 
 
-def common_questions(before: Tally, after: Tally) -> Common:
+def common_questions(before: Tally, after: Tally) -> CommonQuestions:
     """Pair the cases of one benchmark in two runs."""
     old, new = group_by_question(before), group_by_question(after)
     shared, replaced = [], []
@@ -140,7 +140,7 @@ def common_questions(before: Tally, after: Tally) -> Common:
             continue
         shared.append(question)
         changed.update(_list_differences(first, other, TOLD_APART))
-    return Common(old, new, tuple(shared), tuple(replaced), changed)
+    return CommonQuestions(old, new, tuple(shared), tuple(replaced), changed)
 
 
 def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
@@ -384,7 +384,7 @@ class Slice:
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
-def find_slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice]:
+def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> list[Slice]:
     """List all slices of all metrics, largest loss first."""
     from evalsuite.stats import holm
 
@@ -411,7 +411,7 @@ def find_slices(compared: Iterable[tuple[ComparedMetric, Common]]) -> list[Slice
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _group_by_tag(common: Common, metric: str) -> dict[tuple[str, str], list[Pair]]:
+def _group_by_tag(common: CommonQuestions, metric: str) -> dict[tuple[str, str], list[Pair]]:
     """Group the pairs by the values of each tag or metadata entry that has several values."""
     pairs = common.pairs(metric)
     parts: dict[tuple[str, str], list[Pair]] = {}

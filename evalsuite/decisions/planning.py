@@ -15,7 +15,7 @@ from evalsuite.results.built_in import RESOURCES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.comparison import Common, ComparedMetric, Compute
+    from evalsuite.decisions.comparison import CommonQuestions, ComparedMetric, Compute
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally
@@ -321,7 +321,7 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
     return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source
 
 
-def _compute_squared_error(compute: Compute, common: Common, *, alone: bool) -> float | None:
+def _compute_squared_error(compute: Compute, common: CommonQuestions, *, alone: bool) -> float | None:
     """Compute the squared jackknife error of the metric, or of its difference between the two runs."""
     values = [after if alone else after - before for before, after in common.replicates(compute)]
     count = len(values)

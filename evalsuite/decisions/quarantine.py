@@ -33,7 +33,7 @@ _FORM = '[[case]] with benchmark = "capitals", sample = "fr", reason = "...", un
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
+class QuarantineEntry:
     """One entry of a quarantine file."""
 
     benchmark: str
@@ -55,15 +55,15 @@ class Quarantined:
 class Quarantine:
     """The entries of a quarantine file."""
 
-    entries: Sequence[Quarantined] = ()
+    entries: Sequence[QuarantineEntry] = ()
     today: str = ""  # The current day, in ISO 8601; entries with an earlier last day have ended.
 
     @property
-    def ended(self) -> list[Quarantined]:
+    def ended(self) -> list[QuarantineEntry]:
         """Entries whose last day has passed; their cases count in decisions again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
-    def entry_of(self, benchmark: str, sample: str) -> Quarantined | None:
+    def entry_of(self, benchmark: str, sample: str) -> QuarantineEntry | None:
         """Find the entry that excludes a sample from decisions; None if the sample counts."""
         held = (entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample))
         return next(held, None)
@@ -90,7 +90,7 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     return Quarantine(tuple(entries), now.date().isoformat())
 
 
-def _parse_entry(case: object, where: str) -> Quarantined:
+def _parse_entry(case: object, where: str) -> QuarantineEntry:
     if not isinstance(case, dict) or set(case) != set(KEYS):
         keys = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
         raise SettingsError(f"{where}: found {keys}; it needs exactly {', '.join(KEYS)}")
@@ -100,14 +100,14 @@ def _parse_entry(case: object, where: str) -> Quarantined:
     until = case["until"]
     if isinstance(until, datetime) or not isinstance(until, date):
         raise SettingsError(f"{where}: until is {until!r}; write a day without quotes, as in until = 2026-12-31")
-    return Quarantined(case["benchmark"], case["sample"], case["reason"].strip(), until.isoformat())
+    return QuarantineEntry(case["benchmark"], case["sample"], case["reason"].strip(), until.isoformat())
 
 
 def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
     """Reverse `Quarantine.plain`; None gives an empty quarantine."""
     if not plain:
         return Quarantine()
-    return Quarantine(tuple(Quarantined(**entry) for entry in plain["entries"]), plain["today"])
+    return Quarantine(tuple(QuarantineEntry(**entry) for entry in plain["entries"]), plain["today"])
 
 
 def quarantine_of(run: Run) -> Quarantine:
@@ -131,7 +131,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
     """Yield remarks for the verdict: the cases that were left out, and the entries that have no effect."""
     if not quarantine.entries:
         return
-    named: set[Quarantined] = set()
+    named: set[QuarantineEntry] = set()
     for name, bench in run.benchmarks.items():
         held = [entry for row in bench.tally if (entry := quarantine.entry_of(name, row.sample))]
         for entry in dict.fromkeys(held):
@@ -146,7 +146,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
     yield from _find_unused(run, quarantine, named)
 
 
-def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[Quarantined]) -> Iterator[str]:
+def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEntry]) -> Iterator[str]:
     """Report entries that match no case; skip entries whose cases a partial run may not include."""
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:

@@ -226,7 +226,7 @@ def list_faults(run: Run) -> tuple[str, ...]:
 
 def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
     settings, early = run.info.get("settings", {}), run.info.get("early")
-    narrowed = {} if settings.get("partial") else _find_narrowed(run)
+    narrowed = {} if settings.get("partial") else _describe_partial_selection(run)
     gates = [
         gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
     ]
@@ -254,7 +254,7 @@ def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[Ga
     return decisions or [GateDecision(gate, f"{gate.benchmark}.{gate.metric}", "no data", reason=reason)]
 
 
-def _find_narrowed(run: Run) -> dict[str, str]:
+def _describe_partial_selection(run: Run) -> dict[str, str]:
     """State the number of selected cases for each benchmark that the command line selects only in part."""
     found = {}
     for name, entry in run.info.get("collected", {}).items():

@@ -31,8 +31,8 @@ from evalsuite.gateway.handle import EffectLog, ModelCalls
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
-    answer_bound,
     bound_answer,
+    bound_completion_tokens,
     count_usage,
     estimate_tokens,
     price_of,
@@ -41,7 +41,7 @@ from evalsuite.gateway.spend import (
     unknown_price,
 )
 from evalsuite.gateway.upstream import Retries, Upstream
-from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient, Unreachable, Withheld
+from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient, Unreachable, WithheldAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -252,7 +252,7 @@ class Gateway:
             except BackendUnavailable as error:
                 self._give_up(upstream, error)
                 raise
-            except Withheld as error:
+            except WithheldAnswer as error:
                 raise RequestRefused(str(error)) from error
 
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
@@ -274,7 +274,7 @@ class Gateway:
         UNBOUNDED.set(request)
         # Bound the answer only if spending is limited, because a bound could cut the answer off.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
-        answer = answer_bound(sent)
+        answer = bound_completion_tokens(sent)
         text = prompt_text(sent)
         reserved = price.most(prompt_bound(sent, text), answer) if price else 0.0
         call = _Call(key, sent, estimate_tokens(sent, text) + answer, reserved)
@@ -286,7 +286,7 @@ class Gateway:
             )
             usage = self._usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
-        except (LostAnswer, Withheld, asyncio.CancelledError) as error:
+        except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
             # A call that was still waiting for its turn was never sent.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False

@@ -211,7 +211,7 @@ BOUNDS = frozenset(
 REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Fields that set the number of answers on some server.
 
 
-def answer_bound(request: Request) -> int:
+def bound_completion_tokens(request: Request) -> int:
     """Bound the completion tokens by the largest bound anywhere in the body, for every API.
 
     A body without a limit counts as if it had the limit that `bound_answer` adds.
@@ -312,7 +312,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
     text = completion.text + completion.reasoning + "".join(call.arguments for call in completion.tool_calls)
-    written = min(answer_bound(request), len(text.encode("utf-8", "replace")) // 2 + 8)
+    written = min(bound_completion_tokens(request), len(text.encode("utf-8", "replace")) // 2 + 8)
     return dataclasses.replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
 
 

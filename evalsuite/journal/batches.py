@@ -95,7 +95,7 @@ class Batches:
         )
         return None if row is None else str(row[0])
 
-    def read(self, number: int, results: Sequence[tuple[str, str]]) -> None:
+    def store_results(self, number: int, results: Sequence[tuple[str, str]]) -> None:
         """Store the results of a batch by key, before any caller receives them."""
         with self._database.transaction() as db:
             db.executemany(

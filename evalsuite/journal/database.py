@@ -71,9 +71,9 @@ class Database:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
-            raise self._unreadable(error) from error
+            raise self._make_unreadable_error(error) from error
 
-    def _unreadable(self, error: sqlite3.Error) -> RunError:
+    def _make_unreadable_error(self, error: sqlite3.Error) -> RunError:
         if "locked" in str(error):
             return RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s")
         return RunError(

@@ -292,7 +292,7 @@ def _reformat(text: str) -> str | None:
     return "\n".join(f"- {sentence.strip()}" for sentence in BETWEEN_SENTENCES.split(text.strip()))
 
 
-def trick(kind: str, case: Case, judge: str) -> Case | None:
+def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
     """Apply a trick that must not change the verdict; None if the trick does not apply to the case."""
     sample, transcript = case
     if kind == "position":

@@ -27,7 +27,7 @@ BETWEEN_TAGS = re.compile(r">\s+<")
 TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
-def rewrite_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
+def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, str]]:
     """Yield the name and the markup of each notation that looks the same to a reader."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
@@ -195,7 +195,7 @@ def _mean(values: Sequence[tuple[str, float]]) -> float:
 def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:
     whole = table_score(table, table, format=written).value
     yield "none", "stays 1", whole, abs(whole - 1) < SLACK
-    for change, changed in rewrite_table(table, written):
+    for change, changed in write_equal_notations(table, written):
         score = table_score(changed, table, format=written).value
         yield change, "stays 1", score, abs(score - 1) < SLACK
     content = table_score(repeat_spanning_cells(table, written), table, format=written).content

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.protocol import LostAnswer, Withheld
+from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
 # The first tag may be missing: some chat templates put it into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
@@ -70,9 +70,9 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
     if completion.text or completion.tool_calls:
         return
     if refusal:
-        raise Withheld(f"the model refused: {shown(refusal)}")
+        raise WithheldAnswer(f"the model refused: {shown(refusal)}")
     if completion.finish_reason == "content_filter":
-        raise Withheld("a content filter withheld the whole answer")
+        raise WithheldAnswer("a content filter withheld the whole answer")
 
 
 def read_usage(usage: Any) -> Usage:

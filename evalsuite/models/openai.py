@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.credentials import Address
     from evalsuite.models.openai_client import OpenAICalls
-    from evalsuite.models.transport import Cause, ServerAnswer
+    from evalsuite.models.transport import FailureCause, ServerAnswer
 
 T = TypeVar("T")
 
@@ -210,7 +210,7 @@ class OpenAIBackend:
         plain = {name.lower(): value for name, value in headers.items()}
         return failure(status, plain, words, self.base_url, self._access.advice)
 
-    def _explain_no_answer(self, links: Cause) -> Exception:
+    def _explain_no_answer(self, links: FailureCause) -> Exception:
         if links.no_descriptor:
             return Transient(
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "

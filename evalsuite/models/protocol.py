@@ -34,7 +34,7 @@ class LostAnswer(Transient):
     """The answer did not arrive completely; the server may have written it and may bill it."""
 
 
-class Withheld(RequestRefused):
+class WithheldAnswer(RequestRefused):
     """The server will bill a response without an answer: the model refused, or a filter removed the answer."""
 
 

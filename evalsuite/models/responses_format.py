@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Request, ToolCall
 from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shown, split_reasoning
-from evalsuite.models.protocol import LostAnswer, Withheld
+from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ def _read(answer: Any) -> Completion:
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     refusals = [part["refusal"] for part in parts if part["type"] == "refusal"]
     if refusals:
-        raise Withheld(f"the model refused: {shown(refusals[0])}")
+        raise WithheldAnswer(f"the model refused: {shown(refusals[0])}")
     spoken = [part for part in parts if part["type"] == "output_text"]
     text, thought = split_reasoning("".join(part["text"] for part in spoken))
     calls = tuple(
@@ -113,7 +113,7 @@ def _read(answer: Any) -> Completion:
     reason = (answer.get("incomplete_details") or {}).get("reason")
     finish = FINISH.get(reason, str(reason)) if reason else "tool_calls" if calls else "stop"
     if finish == "content_filter" and not text:
-        raise Withheld("a content filter withheld the whole answer")
+        raise WithheldAnswer("a content filter withheld the whole answer")
     return Completion(
         text=text,
         reasoning=_join_summary(items) or thought,

@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.models.protocol import RateLimited, Transient, Withheld
+from evalsuite.models.protocol import RateLimited, Transient, WithheldAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             for piece in unpack(chunk) if unpack else (chunk,):
                 body += piece
                 if len(body) > self._max_answer:
-                    raise Withheld(
+                    raise WithheldAnswer(
                         f"the answer is larger than {self._max_answer / 2**20:g} MiB and was not read to its end "
                         "(evalsuite_max_answer_mb allows more)"
                     )
@@ -135,7 +135,7 @@ def _find_unpacker(encoding: str) -> Any:
     if encoding in {"identity", ""}:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
-        raise Withheld(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
+        raise WithheldAnswer(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
     # Accept either header, gzip or zlib.
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
@@ -160,7 +160,7 @@ def _make_socket(address: Any) -> socket.socket:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class FailureCause:
     """The cause of an exception."""
 
     ours: Exception | None  # An exception of evalsuite that the package wrapped.
@@ -172,11 +172,11 @@ class Cause:
     words: str  # The message of the innermost exception.
 
 
-def explain(error: BaseException) -> Cause:
+def explain(error: BaseException) -> FailureCause:
     """Examine an exception and its causes."""
     links = _list_chain(error)
     last = links[-1]
-    return Cause(
+    return FailureCause(
         ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
         response=next((link.response for link in links if isinstance(link, openai.APIStatusError)), None),
         unreachable=any(isinstance(link, _UNREACHABLE) for link in links),

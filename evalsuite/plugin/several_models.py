@@ -93,5 +93,5 @@ def _compare(folders: Sequence[RunFolder]) -> None:
         return
     target = folders[0].path.parent / ("compare-" + "-".join(folder.name for folder in folders))[:120]
     written = write_comparison(folders, target, Declarations(target.parent))
-    sys.stdout.write(f"\n{written.at_a_glance()}\n\ncomparison: {written.file}\n")
+    sys.stdout.write(f"\n{written.render_for_terminal()}\n\ncomparison: {written.file}\n")
     sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")

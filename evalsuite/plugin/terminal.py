@@ -16,7 +16,7 @@ from evalsuite.core.errors import for_terminal
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.preparation import options_to_repeat
 from evalsuite.output.page.write import PAGE
-from evalsuite.output.reports.case_block import blocks, cases_behind
+from evalsuite.output.reports.case_block import blocks, list_worst_cases
 from evalsuite.output.reports.markdown import decision_line, measured_line
 from evalsuite.plugin.items import cases_of
 from evalsuite.plugin.outcomes import block_of
@@ -196,7 +196,7 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
 
 def _list_blocks_behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
     # The gate's worst cases, each with its block.
-    for title, block in blocks(cases_behind(decision, report.run), report.run, report.baseline):
+    for title, block in blocks(list_worst_cases(decision, report.run), report.run, report.baseline):
         yield f"{for_terminal(title)}\n{block}"
 
 

@@ -87,7 +87,7 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
     if latency := LATENCY.fullmatch(name):
         return partial(_estimate_latency, int(latency[1]) / 100)
     if repeated := REPEATED.fullmatch(name):
-        return partial(_estimate_attempts, name, repeated[1], int(repeated[2]))
+        return partial(_estimate_pass_at_k, name, repeated[1], int(repeated[2]))
     return None
 
 
@@ -148,7 +148,7 @@ def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
     return Estimate(value, seconds[low], seconds[high], n) if bounded else Estimate(value, n=n)
 
 
-def _estimate_attempts(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
+def _estimate_pass_at_k(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
     """Estimate pass@k or pass^k over samples; None if a sample has fewer than k attempts."""
     from evalsuite.stats import pass_at_k, pass_hat_k
 

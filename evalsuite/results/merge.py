@@ -86,12 +86,12 @@ def _make_joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "fault": "; ".join(str(info["fault"]) for info in infos if info.get("fault")) or None,
         "metrics": {name: declared for info in infos for name, declared in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
-        "collected": _add_collected(infos),
+        "collected": _sum_collected_cases(infos),
         "other_failures": sum(info.get("other_failures", 0) for info in infos),
     }
 
 
-def _add_collected(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str, int | None]]:
+def _sum_collected_cases(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str, int | None]]:
     """Add up the cases of all shards; do not add up samples, because every shard drew from the same samples."""
     whole: dict[str, dict[str, int | None]] = {}
     for info in infos:

@@ -231,7 +231,7 @@ class Application:
             return await self.target.reply(question, exchange)
         model = exchange.model
         collector = model.api.spans = SpanCollector(uuid4().hex)
-        with collector.within_process():
+        with collector.collect_from_process():
             transcript = await self.target.reply(question, exchange)
         # A replay takes the recorded spans, because new spans would have other durations.
         model.log.spans += map(read_span, await model.effects.once("spans of the application", {}, collector.take))

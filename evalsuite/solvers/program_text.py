@@ -75,7 +75,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     fallback: FoundProgram | None = None
     for written, form in _list_candidates(text, defines, bare=bare):
         code, tree = _parse(written, with_margin=form == "bare")
-        if tree is not None and _is_meant(tree, defines, calls_only=form == "bare"):
+        if tree is not None and _does_what_is_asked(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
         if defines:  # The code may be a function's body that continues the prompt, and then needs its indentation.
             code, tree = _parse(written, with_margin=True)
@@ -174,7 +174,7 @@ def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module 
     return written, None
 
 
-def _is_meant(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
+def _does_what_is_asked(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
     """Check whether a program defines one of the requested names or, if no names are requested, prints."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))

@@ -200,7 +200,7 @@ def test_spans_of_other_threads_and_traces_find_their_collector() -> None:
     with tracer.start_as_current_span("outside"):
         pass
     collector = SpanCollector("1" * 32)
-    with collector.within_process():
+    with collector.collect_from_process():
         here = context.get_current()
         thread = threading.Thread(target=lambda: tracer.start_span("thread", context=here).end())
         thread.start()

@@ -344,7 +344,7 @@ KINDS: dict[str, re.Pattern[str]] = {
 }
 
 
-def kind_of(model: str) -> str:
+def infer_model_kind(model: str) -> str:
     """Derive the kind of a model from its name."""
     return next(kind for kind, name in KINDS.items() if name.search(model))
 
@@ -362,7 +362,7 @@ def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterat
         estimate = overall(view.tally, metric)
         means = [column_mean(view.tally, metric, column) for column in columns]
         row = [*means, estimate.value if estimate is not None else None]
-        kinds.setdefault(kind_of(view.label), []).append(row)
+        kinds.setdefault(infer_model_kind(view.label), []).append(row)
     by_column = {
         kind: [_mean(values) for values in zip(*kinds[kind], strict=True)] for kind in reversed(KINDS) if kind in kinds
     }

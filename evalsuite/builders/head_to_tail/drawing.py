@@ -338,7 +338,7 @@ def choose(
     while True:
         drawn = source.draw(sizes)
         cap = per_template or find_cap([_scarcest(buckets) for buckets in drawn.values()], target)
-        lacking = [template for template, buckets in drawn.items() if _lacks(buckets, cap)]
+        lacking = [template for template, buckets in drawn.items() if _can_draw_more(buckets, cap)]
         if not lacking:
             return _select(drawn, cap)
         sizes |= {template: sizes[template] * GROWTH for template in lacking}
@@ -358,7 +358,7 @@ def _scarcest(buckets: Mapping[str, Drawn]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
-def _lacks(buckets: Mapping[str, Drawn], cap: int) -> bool:
+def _can_draw_more(buckets: Mapping[str, Drawn], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
     return _scarcest(buckets) < allowed
 

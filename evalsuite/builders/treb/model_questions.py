@@ -350,7 +350,7 @@ async def _make_record(
         progress.advance(1)
     # If the judge found another subtask, move the question to it, under an id that shows the intended subtask.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
-    if not pair.quality and not (pair := built.review(name, pair, sheet)).quality:
+    if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []
     if sheet is not given:
         built.further.append(sheet)
@@ -437,7 +437,7 @@ class BuiltPairs:
         for _, row in read_rows(path, REVIEW_COLUMNS) if path.exists() else ():
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
-    def review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
+    def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
         """Queue a disputed pair for people; return the pair, with the answer that people accepted before, if any."""
         question = str(inert(pair.question))
         accepted = self.reviews.get((name, question), "")

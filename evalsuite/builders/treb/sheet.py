@@ -81,7 +81,7 @@ class Sheet:
         if len({cell for cell in cells if cell is not None}) <= MOST_FLAGS:
             return not _names_an_amount(name)
         counts_rows = len(cells) > 1 and cells in ([*range(len(cells))], [*range(1, len(cells) + 1)])
-        numbered = counts_rows or (name == self.names[0] and _rise(cells))
+        numbered = counts_rows or (name == self.names[0] and _are_row_numbers(cells))
         return numbered and not _names_an_order(name) and not _are_years(cells)
 
     def _is_order(self, name: str, cells: list[float | None]) -> bool:
@@ -314,7 +314,7 @@ def _share_first_digits(numbers: list[int]) -> bool:
     return min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
 
 
-def _rise(cells: Sequence[float | None]) -> bool:
+def _are_row_numbers(cells: Sequence[float | None]) -> bool:
     """Tell whether the cells are strictly increasing whole numbers, which are row numbers in the first column."""
     present = [cell for cell in cells if cell is not None]
     return all(map(float.is_integer, present)) and all(below > above for above, below in itertools.pairwise(present))

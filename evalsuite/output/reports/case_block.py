@@ -70,7 +70,7 @@ OF_ONE_GATE = 3  # Maximum cases shown for one missed gate.
 LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
-def cases_behind(decision: GateDecision, run: Run) -> list[str]:
+def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
     """List the worst cases that a gate covers: cases below their threshold, or else the lowest scores."""
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
@@ -93,7 +93,7 @@ def cases_behind(decision: GateDecision, run: Run) -> list[str]:
 def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     """List the worst cases of missed gates, then failures that no gate covers, then errors."""
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
-    behind = [case for decision in missed for case in cases_behind(decision, run)]
+    behind = [case for decision in missed for case in list_worst_cases(decision, run)]
     uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
     # A case of a missed gate may also be among the other failures.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]

@@ -61,7 +61,7 @@ class Comparison:
     labels: Sequence[str]  # The runs' labels.
     sections: Sequence[Section]  # The sections of the comparison.
 
-    def at_a_glance(self) -> str:
+    def render_for_terminal(self) -> str:
         """Render the table of runs side by side for a terminal."""
         return "\n\n".join(
             terminal_table(block)

@@ -11,7 +11,7 @@ from evalsuite.results.tally import Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalsuite.decisions.comparison import Common, Pair
+    from evalsuite.decisions.comparison import CommonQuestions, Pair
 
 MOST_VALUES = 60  # a tag with more values identifies cases and does not group them
 
@@ -29,7 +29,7 @@ class PairedRuns:
 
 
 def compare_pair(
-    questions: Common, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
+    questions: CommonQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> PairedRuns:
     """Compare two runs over all questions that both scored.
 
@@ -40,7 +40,7 @@ def compare_pair(
 
 
 def compare_parts(
-    questions: Common, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
+    questions: CommonQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> Iterator[tuple[str, PairedRuns]]:
     """Yield the comparison over all questions under "", then over each tag value under `tag:value`."""
     pairs = questions.pairs(metric)

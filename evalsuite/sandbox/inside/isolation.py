@@ -88,7 +88,7 @@ class NamespaceIsolation:
         kernel.limit_resources(limits, processes=limits.processes, core=1)
         os.chdir(OWN_FILES)
         kernel.drop_capabilities()
-        kernel.filter_calls(self._filter)
+        kernel.install_seccomp_filter(self._filter)
 
     def processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Find all processes of each program by the pid of its first process."""
@@ -252,7 +252,9 @@ class LandlockIsolation:
         kernel.limit_resources(
             self._limits, processes=processes if self._switches_user else self._tasks + 4 * processes, core=0
         )
-        kernel.filter_calls(call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6))
+        kernel.install_seccomp_filter(
+            call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
+        )
 
     def _restrict_files(self, own: int, readable: Sequence[int], devices: Sequence[int]) -> None:
         files = _ALL_OF_VERSION_3 | (_DEVICES if self._version >= 5 else 0)

@@ -105,7 +105,7 @@ class _Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def filter_calls(instructions: bytes) -> None:
+def install_seccomp_filter(instructions: bytes) -> None:
     """Apply a seccomp filter (a BPF program of 8 bytes per instruction) to this process and its descendants."""
     program = _Filter(len(instructions) // 8, instructions)
     zero = ctypes.c_ulong(0)

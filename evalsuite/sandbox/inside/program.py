@@ -417,7 +417,7 @@ def _confine_in_container() -> None:
     # Apply the filter, because engines differ: Podman lets programs make namespaces and mount in them.
     if platform.machine() in AUDIT_ARCH:
         kernel.forbid_new_privileges()
-        kernel.filter_calls(call_filter(platform.machine()))
+        kernel.install_seccomp_filter(call_filter(platform.machine()))
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.decisions.quarantine import Quarantine, Quarantined, read_quarantine, restore_quarantine
+from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry, read_quarantine, restore_quarantine
 from evalsuite.decisions.verdict import Status, judge_run
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def test_a_case_decides_again_from_the_day_after_the_last_one(desk: Desk, file: 
 
 
 def test_a_benchmark_that_is_wholly_in_quarantine_leaves_its_gate_without_data(desk: Desk) -> None:
-    everything = Quarantine((Quarantined("capitals", "*", "down", "2099-01-01"),), "2026-11-22")
+    everything = Quarantine((QuarantineEntry("capitals", "*", "down", "2099-01-01"),), "2026-11-22")
     assert verdict(desk, everything, "capitals.m >= 0.1").status is Status.INCOMPLETE
 
 
 def test_an_entry_that_names_nothing_is_told(desk: Desk) -> None:
-    gone = Quarantine((Quarantined("capitals", "nobody", "?", "2099-01-01"),), "2026-11-22")
+    gone = Quarantine((QuarantineEntry("capitals", "nobody", "?", "2099-01-01"),), "2026-11-22")
     assert verdict(desk, gone).asides == ("the quarantine names capitals nobody, which this suite does not have",)
-    misspelt = Quarantine((Quarantined("capitols", "b0", "?", "2099-01-01"),), "2026-11-22")
+    misspelt = Quarantine((QuarantineEntry("capitols", "b0", "?", "2099-01-01"),), "2026-11-22")
     assert verdict(desk, misspelt).asides == (
         "the quarantine names capitols b0, and no case of capitols is here; did you mean capitals?",
     )

@@ -20,7 +20,7 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, prompt_bound
 from evalsuite.models import chat_format, responses_format
-from evalsuite.models.protocol import LostAnswer, Transient, Withheld
+from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
 from evalsuite.service.clients import ANYBODY, ASKING, Clients, SharedLedger
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.upstreams import Upstreams
@@ -227,7 +227,7 @@ def test_a_ledger_goes_on_where_an_earlier_session_ended(house: House, virtual: 
 
 def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: Virtual) -> None:
     async def main() -> float:
-        gateway = house.gateway(house.Backend(script(Withheld("the model refused: no"))), 8, None, PRICES)
+        gateway = house.gateway(house.Backend(script(WithheldAnswer("the model refused: no"))), 8, None, PRICES)
         with pytest.raises(RequestRefused, match="the model refused: no"):
             await gateway.ask(house.request("hello"))
         assert len(journal_of(gateway)) == 0

@@ -17,8 +17,8 @@ from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
     Price,
-    answer_bound,
     bound_answer,
+    bound_completion_tokens,
     estimate_tokens,
     price_of,
     prices_of_file,
@@ -127,7 +127,7 @@ def test_tools_and_their_calls_count_as_text() -> None:
     ],
 )
 def test_an_answer_is_bounded_by_what_the_request_says(params: dict[str, Any], bound: int) -> None:
-    assert answer_bound(asked(params=params)) == bound
+    assert bound_completion_tokens(asked(params=params)) == bound
 
 
 @pytest.mark.parametrize(

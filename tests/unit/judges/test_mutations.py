@@ -15,7 +15,7 @@ from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
 from evalsuite.judges import rubric
-from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, corrupt, is_plausible, rewrite, trick
+from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, apply_trick, corrupt, is_plausible, rewrite
 from evalsuite.results.judge_labels import JUDGE_METRICS
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def test_an_earlier_turn_of_a_conversation_without_tools_is_dropped_or_doubled(k
     ],
 )
 def test_without_passages_the_items_of_a_list_without_numbers_change_places(text: str, expected: str | None) -> None:
-    after = trick("position", (Sample("s", "Q?"), Transcript(text)), "m")
+    after = apply_trick("position", (Sample("s", "Q?"), Transcript(text)), "m")
     assert (after and after[1].answer) == expected
 
 
@@ -237,8 +237,8 @@ def test_an_answer_without_citations_gets_the_passages_of_another_case() -> None
 
 @pytest.mark.parametrize("text", ['{"city": "Oslo"}', "def f(x):\n    return 2 * x", "So:\n```\nf(3)\n```"])
 def test_json_and_code_keep_their_format(text: str) -> None:
-    assert trick("format", (Sample("s", "Q?"), Transcript(text)), "judge") is None
-    assert trick("format", (Sample("s", "Q?"), Transcript("It is red.\n  - Or blue.")), "judge") is not None
+    assert apply_trick("format", (Sample("s", "Q?"), Transcript(text)), "judge") is None
+    assert apply_trick("format", (Sample("s", "Q?"), Transcript("It is red.\n  - Or blue.")), "judge") is not None
 
 
 def test_a_unit_is_not_a_name() -> None:
