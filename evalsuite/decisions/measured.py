@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partialmethod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +166,9 @@ class Measured:
         return failure_of(self.derived.get(metric))
 
 
+WHOLE = object()  # Stands for all scores of a case, in the set of names that a metric reads.
+
+
 class _ReadScores(dict[str, float]):
     """The scores of a case; each access is recorded, to find the scores that a metric reads."""
 
@@ -172,18 +176,26 @@ class _ReadScores(dict[str, float]):
         super().__init__(scores)
         self._names = names
 
-    def __contains__(self, name: object) -> bool:
-        self._names.add(name)
-        return super().__contains__(name)
+    def _record(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        self._names |= {arguments[0]} if arguments else {WHOLE, *dict.keys(self)}
+        return method(self, *arguments)
 
-    def __getitem__(self, name: str) -> float:
-        self._names.add(name)
-        return super().__getitem__(name)
+    __contains__ = partialmethod(_record, dict.__contains__)
+    __getitem__ = partialmethod(_record, dict.__getitem__)
+    get = partialmethod(_record, dict.get)
+    # Without these, a metric could read a case's scores without naming them.
+    __iter__ = partialmethod(_record, dict.__iter__)
+    __len__ = partialmethod(_record, dict.__len__)
+    copy = partialmethod(_record, dict.copy)
+    items = partialmethod(_record, dict.items)
+    keys = partialmethod(_record, dict.keys)
+    values = partialmethod(_record, dict.values)
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the score, or the default value."""
-        self._names.add(name)
-        return super().get(name, default)
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:

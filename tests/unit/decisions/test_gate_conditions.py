@@ -442,3 +442,32 @@ def test_a_gate_without_a_benchmark_is_about_the_only_one() -> None:
     assert decision.verdict == "no data"
     assert "there are several benchmarks; name one: first.m, second.m" in decision.reason
     assert [each.subject for each in decide([parse_gate("cost per case <= $1")], both)] == ["first.cost", "second.cost"]
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "get": lambda scores: [scores.get("right")],
+    "in": lambda scores: [scores["right"]] if "right" in scores else [],
+    "iteration": lambda scores: [scores[name] for name in scores],
+    "items": lambda scores: [value for _, value in scores.items()],
+    "values": lambda scores: list(scores.values()),
+    "a copy": lambda scores: [scores.copy().get("right")],
+    "a dict": lambda scores: [dict(scores).get("right")],
+    "unpacking": lambda scores: [{**scores}.get("right")],
+    "union": lambda scores: [({"other": None} | scores).get("right"), (scores | {}).get("right")],
+    "truth": lambda scores: [scores["right"]] if scores else [],
+    "length": lambda scores: [scores["right"]] if len(scores) else [],
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_a_derived_metric_misses_the_cases_without_a_score_however_it_reads_the_scores(
+    read: Callable[[Any], Any],
+) -> None:
+    rows = tuple(Row(f"c{n}", f"s{n}", 1, "passed", {}, {"right": 1.0} if n < 3 else {}) for n in range(10))
+
+    def quality(tally: Tally) -> Estimate | None:
+        found = [value for row in tally for value in read(row.scores) if value is not None]
+        return Estimate.of(sum(found) / len(found), math.nan, math.nan, len(found))
+
+    missing = Measured(Tally(rows), {"quality": quality}).find_missing("quality", Tally(rows))
+    assert [row.case for row in missing] == [f"c{n}" for n in range(3, 10)]
