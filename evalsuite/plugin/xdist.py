@@ -6,6 +6,7 @@ tests/unit/plugin/test_internals_of_others.py tests what breaks if xdist changes
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,22 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
     channel.setcallback(lambda text: receive(channel, text), endmarker=None)
+    node.sendcommand = _send_while_alive(node.sendcommand)
     return channel
+
+
+def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
+    """Return xdist's method that sends a command to a worker, changed to lose commands to a dead worker.
+
+    A command can reach the connection after the worker's death and before xdist handles that death. The OSError would
+    end the whole session as an internal error; xdist gives the dead worker's tests to the others anyway.
+    """
+
+    def send_or_lose(name: str, **arguments: Any) -> None:
+        with contextlib.suppress(OSError):
+            send(name, **arguments)
+
+    return send_or_lose
 
 
 def data_of_worker(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import execnet
 import pytest
+from xdist.workermanage import WorkerController
 
 from evalsuite.core.declarations import FIXTURE
 from evalsuite.plugin import pytest_internals, xdist
@@ -75,12 +77,26 @@ def test_without_the_memory_of_failures_lf_does_not_run_the_cases_behind_a_gate(
 def test_without_a_channel_to_the_worker_no_case_on_it_can_ask_a_model() -> None:
     received: list[tuple[Any, str | None]] = []
     channel = SimpleNamespace(setcallback=lambda call, endmarker: call(endmarker))
-    node = SimpleNamespace(gateway=SimpleNamespace(newchannel=lambda: channel), workerinput={"workercount": 2})
+    gateway = SimpleNamespace(newchannel=lambda: channel)
+    node = SimpleNamespace(gateway=gateway, workerinput={"workercount": 2}, sendcommand=None)
     given = xdist.connect_worker(node, {"model": "m"}, lambda *got: received.append(got))
     assert received == [(given, None)]
     worker: Any = SimpleNamespace(workerinput=node.workerinput)
     assert xdist.is_worker(worker)
     assert xdist.data_of_worker(worker) == ({"model": "m"}, channel, 2)
+
+
+def test_without_the_method_that_sends_commands_a_command_to_a_dead_worker_ends_the_session() -> None:
+    node: Any = object.__new__(WorkerController)
+    node.gateway, node.workerinput, node.log = execnet.makegateway(), {}, lambda _: None
+    xdist.connect_worker(node, {}, lambda *_: None)
+    node.channel = node.gateway.remote_exec("import os; os._exit(9)")
+    with pytest.raises(EOFError):
+        node.channel.receive()
+    with pytest.raises(OSError, match="cannot send"):
+        node.channel.send("steal")
+    node.send_steal([1])
+    node.send_runtest_some([1])
 
 
 def test_without_the_queue_of_a_worker_it_looks_ahead_by_one_case() -> None:
