@@ -7,10 +7,10 @@ the code. So each record stores where the benchmark was declared, in one of two 
     cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`
 
 A run's folder may come from anywhere, so it never decides what is imported. From an installed package, only
-the object that the package registers under the benchmark's name is loaded. A test file is imported only if it
-meets five conditions: the user names it or its folder (`--code`), it lies below the user's root directory, it does not
-lie in a run's folder or in a folder that contains runs, it is named like a test file, and its source declares a
-benchmark in the named function. Declarations made by the current session's own workers are not checked.
+the object that the package registers under the benchmark's name is loaded. A test file is imported only if the user
+names the file or its folder (`--code`), and if it lies below the user's root directory, outside of folders that are
+runs or contain runs. The file must also be named like a test file, and its source must declare a benchmark in the named
+function. Declarations made by the current session's own workers are not checked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 DECLARATION = "__evalsuite__"  # the attribute of a test function that holds the argument of `@benchmark`
 FIXTURE = "evalsuite_case"
-"""pytest's parametrised fixture whose parameter is a case; every benchmark's function uses it."""
+"""Name of the parametrised fixture whose parameter is a case; every benchmark's test function uses this fixture."""
 
 being_imported: list[Path] = []
 """Test files that are being imported for their declarations, outside of any pytest session."""
@@ -60,7 +60,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _lies_among_runs(path: Path, root: Path) -> bool:
-    """Tell whether a path is or lies in a run's folder, or a folder with runs that is below the root directory."""
+    """Tell whether a path, or a folder around it below the root directory, is a run's folder or contains runs."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run(folder) or any(map(is_run, folder.iterdir())) for folder in folders)
 

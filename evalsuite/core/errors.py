@@ -54,7 +54,7 @@ class DatasetError(EvalsuiteError):
     def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:
         self.path, self.where, self.found, self.expected = path, where, found, expected
         place = f"{path}, {where}" if where else str(path)
-        # "found no such file" would be wrong.
+        # Avoid the phrase "found no such file".
         problem = found if found.startswith("no such ") else f"found {found}"
         super().__init__(f"{place}: {problem}, expected {expected}")
 
@@ -72,7 +72,7 @@ class InternalError(EvalsuiteError):
 
 
 NEVER_EXCUSED = frozenset({RunError.__name__, InternalError.__name__})
-"""Causes of errors that no tolerated share of errors covers, because they are unrelated to model, judge and suite."""
+"""Error classes that `evalsuite_max_error_share` never tolerates, because model, judge and suite do not cause them."""
 
 
 class ModelError(EvalsuiteError):
@@ -143,7 +143,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def for_terminal(text: str) -> str:
     """Make a server's or model's text harmless: remove escape sequences and commands to GitHub's CI.
 
-    Half of a surrogate pair becomes a question mark, because terminals cannot show it and workers cannot send
+    Half of a surrogate pair becomes a question mark, because terminals cannot show such a half and workers cannot send
     it.
     """
     whole = text.encode("utf-8", "replace").decode("utf-8")

@@ -4,7 +4,7 @@ Solvers, judges and benchmarks take generation parameters beside their own argum
 reach the model's server, which would ignore it or refuse every call. So only these names are accepted:
 
     generate(max_tokens=8)                     a parameter that servers are known to understand
-    generate(params={"my_parameter": 1})       any other, on purpose
+    generate(params={"my_parameter": 1})       any other parameter, given deliberately
 
 The names are those of OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and
 those documented by llama.cpp's server, vLLM and litellm.

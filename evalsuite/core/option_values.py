@@ -42,7 +42,7 @@ class Option:
 
 
 def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """Declare a field of `Settings` as an option of the default's type; with a tuple, the option may be repeated."""
+    """Declare a field of `Settings` as an option of the default's type; a tuple as default makes it repeatable."""
     kind = type(default) if isinstance(default, int | float) else str
     option = Option(help, metavar, repeat=isinstance(default, tuple), **{"kind": kind, **more})
     return field(default=default, metadata={"option": option})

@@ -80,8 +80,8 @@ NamedScores = Mapping[str, "float | Score"]
 class Scorer(Protocol):
     """Turns a sample and its transcript into scores without calling a model.
 
-    Any function with this signature is a scorer; an async function runs concurrently with other cases, as solvers
-    do. It returns scores by name, or a single number, bool or `Score` under the function's name.
+    Any function with this signature is a scorer; an async function runs concurrently with other cases, as solvers do.
+    The function returns scores by name, or a single number, bool or `Score` under the function's name.
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores | Score | float:
@@ -145,8 +145,8 @@ class Benchmark:
     Attributes:
         name: lower-case identifier, as used in gates and in `--mode`.
         title: the benchmark's name in headings.
-        load: makes the samples. A benchmark with several modes gives one sample per mode, with the mode in
-            the tag `mode` and, if there is more than one mode, at the end of the sample's id.
+        load: makes the samples. A benchmark with modes makes one sample per question and mode. The tag `mode` names the
+            mode; if the run has several modes, the sample's id also ends in the mode.
         solver: makes the solver, once per process.
         scorers: makes the scorers, once per process.
         modes: names of the modes, each with a description of one line.
@@ -154,8 +154,7 @@ class Benchmark:
         report: makes the benchmark's section for one run, or for several runs side by side.
         primary: the main metric for overviews and for ranking cases, where higher is better; None selects the
             first score.
-        derived: metrics that are not means over cases (a kappa, a correlation) by name; gates and tables use
-            them.
+        derived: metrics by name that are not means over cases (a kappa, a correlation), for gates and tables.
         metrics: range and direction of scores and derived metrics that the scorers do not declare, by name or
             pattern (`accuracy*`).
     """

@@ -11,7 +11,7 @@ LOGIN = re.compile(r"(?<=://)[^/@\s'\"]+@")
 KEY = re.compile(
     r"([?&][^=&#\s'\"]*(?:key|token|secret|passw|pwd|auth|sig|credential|code)[^=&#\s'\"]*=)[^&#\s'\"]+", re.IGNORECASE
 )
-"""A parameter of an address whose name marks its value as secret; `api-version` and the like do not match."""
+"""Matches a parameter of an address if its name marks the value as secret; `api-version` and the like do not match."""
 
 SECRET_WORDS = {
     *("key", "keys", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "authorization"),

@@ -361,7 +361,7 @@ def take_over(settings: Settings, earlier: Settings) -> Settings:
         option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
     if not is_decided_otherwise:
-        # The ini file gives gates to every run, so the lines above do not restore the gates of the earlier command.
+        # If the ini file has gates, `gate` always counts as given, so the earlier command's gates are added here.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)
@@ -407,7 +407,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Derive settings from others: the epochs of --until-decided, the gates of a run and the baselines they name."""
+    """Derive settings from others: the epochs of --until-decided, the run's gates and the baselines that gates name."""
     derived: dict[str, Any] = {}
     if "until_decided" in given and "epochs" not in given:
         derived["epochs"] = MOST_EPOCHS

@@ -24,7 +24,7 @@ TARGET_KINDS = "text, a finite number or a list of these; metadata takes anythin
 CANARY = "canary"
 """The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
 
-ASSERTS = "asserts"  # The fact that tells whether a case's test may fail; without the fact, the test may fail.
+ASSERTS = "asserts"  # Name of the fact that says whether a case's test may fail; True if it is missing.
 SIGNATURES = "judge_signatures"  # The fact that holds the signature of each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""
@@ -44,7 +44,7 @@ class AtLeast:
 Count = Annotated[int, AtLeast(0)]
 Amount = Annotated[float, AtLeast(0)]
 AS_WRITTEN = {"strict": True, "allow_inf_nan": False}
-"""How pydantic reads these types from a file: nothing is converted, and every number is finite."""
+"""Settings with which pydantic reads these types: it converts no value, and it accepts only finite numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +327,7 @@ class Transcript:
 
 
 CHANGES = "state_changes"
-"""The fact that lists how a world's state differs from its initial state. If the state is large, a record stores this
-fact instead of `state`."""
+"""The fact that lists the changes of a world's state. A record that contains this fact omits the fact `state`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +338,7 @@ class Metric:
     further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
     the model is called.
 
-    The loss that matters is a share of the range (0.02). Confidence intervals stay within the range. Without a range, a
+    By default, a loss matters from 0.02 of the range. Confidence intervals stay within the range. Without a range, a
     score with values other than 0 and 1 is compared with a baseline only if a gate states the loss that matters.
 
     Attributes:

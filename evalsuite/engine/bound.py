@@ -33,7 +33,7 @@ class Bound:
     them.
     """
 
-    declaration: Declaration  # What `@benchmark` was given.
+    declaration: Declaration  # The arguments of `@benchmark`.
     setup: Setup  # The settings of the run that the benchmark may use.
     epochs: int  # How often each sample is asked.
     nodeid: str  # Node id of the decorated test function.
@@ -150,7 +150,7 @@ def _load(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
 
 
 def _add_agreement(dataset: Dataset, folder: Path | None, scorers: SortedScorers) -> Dataset:
-    """Add the scorers' agreement with the benchmark's own checker, if it was measured, to the description."""
+    """Add the scorers' measured agreement with the benchmark's own checker to the description, if a file holds it."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
@@ -162,7 +162,7 @@ def _add_agreement(dataset: Dataset, folder: Path | None, scorers: SortedScorers
 
 
 def _take_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
-    """Replace samples by the traces in a file of answers; a trace takes target and tags from the sample with its id."""
+    """Replace samples by the traces in a file of answers; target and tags come from the sample of the same id."""
     from evalsuite.models.answers import read_answers
 
     traces = read_answers(file).list_traces(benchmark)

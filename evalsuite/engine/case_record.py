@@ -117,7 +117,7 @@ class CaseFindings:
         return self.solved.transcript
 
     def scores_of(self, case: Case) -> CaseScores:
-        """Return the scores as a test sees them, shown with their notes."""
+        """Return the scores for the test; a score's repr contains the scorer's note."""
         self.transcript_of(case)
         notes = self.notes
         return CaseScores(
@@ -305,7 +305,7 @@ def statement_at(lines: Sequence[str], number: int) -> str:
     first, last = node.lineno, node.end_lineno or node.lineno
     body = getattr(node, "body", None)
     if isinstance(body, list) and body:
-        # The head of a compound statement.
+        # Return only the head of a compound statement, such as `if x:`.
         last = max(first, body[0].lineno - 1)
     return "".join(lines[first - 1 : last]).strip()
 

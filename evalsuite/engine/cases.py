@@ -110,8 +110,8 @@ class Case:
 class Deal:
     """Assigns samples to shards in the order of collection, so that a machine makes only the items of its own shard.
 
-    A sample's epochs stay together, because some benchmarks decide over them. Later filtering or reordering by -k, -m
-    or plugins does not change the shards, so together the shards cover each sample once.
+    A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Later filtering or
+    reordering by -k, -m or plugins does not change the shards, so together the shards cover each sample once.
 
     Args:
         shard: K/N, the K-th of N shards; None means all samples.
@@ -137,7 +137,7 @@ def make_cases(
     At least one case of a benchmark is made, because pytest skips a function without cases.
 
     With `--until-decided`, the samples beyond the limit become cases, too, unless the benchmark runs in several modes.
-    In several modes, the limit chooses questions and each is asked in every mode, so the next case would not be random.
+    With several modes, every chosen question is asked in each mode, so a further case would not be a random one.
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_sources(bound, None if goes_on else limit)
@@ -147,7 +147,7 @@ def make_cases(
     chosen = {sample.id for sample in samples}
     if goes_on and len({_write_id_without_mode(sample) for sample in every}) == len(every):
         samples = every
-    # Assign every sample to a shard, also those that -k leaves out.
+    # Assign every sample to a shard, also the samples that -k leaves out.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
     own = [sample for sample in samples if deal.is_mine(bound.name, sample.id)]
     asked = [
@@ -178,7 +178,7 @@ def _is_canary(source: SampleSource) -> bool:
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
-    """Choose at most `limit` samples and keep their order; a larger limit keeps the samples of a smaller limit.
+    """Choose at most `limit` samples and keep their order; a larger limit also chooses all samples of a smaller limit.
 
     The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
     """
@@ -210,7 +210,7 @@ def make_id(sample: str, epoch: int | None) -> str:
 
 
 def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
-    """Put items in order: shuffled if the run may end early, with plain tests first, because all of them must run.
+    """Shuffle the items if the run may end early, but put plain tests first, because all of them must run.
 
     Args:
         workers: the number of processes that share the items.
@@ -225,7 +225,8 @@ def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settin
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
         ordered.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
-        # First the samples within --limit, then further samples, because these tell more than further epochs.
+        # First come the samples within --limit, then further samples, because new samples tell more than further
+        # epochs.
         ordered.sort(key=stage)
         from evalsuite.decisions.early_stops import spread
 

@@ -57,7 +57,7 @@ HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functi
 
 
 def may_fail(test: Callable[..., object]) -> bool:
-    """Tell whether a test function may fail: it raises an exception, or calls a function that may."""
+    """Tell whether a test function may fail, because it raises an exception or calls a function that may raise one."""
     code = getattr(test, "__code__", None)
     if code is None:
         return True
@@ -101,8 +101,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         shipped: arguments that override `args` in a run on the samples that come with the benchmark, in its default
             modes; they keep a demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`),
             does not use these arguments.
-        metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use
-            them. A `Benchmark` declares its own metrics as `derived`.
+        metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use these
+            metrics. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,
             `human`. No model is asked, `--limit` keeps all cases, and the judge is compared with the baseline's judge.
         pool: whether the cases count together with the cases of other files that declare this name with `pool`. Without
@@ -194,7 +194,7 @@ def _find_tags_of(solver: AnySolver | None) -> Tags | None:
 def _load_clustered(
     read: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
 ) -> Dataset:
-    """Read a benchmark's samples and name the cluster of each."""
+    """Read a benchmark's samples and tag each sample with its cluster."""
     dataset = read(setup)
     return replace(dataset, samples=_add_tags(dataset.samples, partial(_tag_cluster, cluster)))
 

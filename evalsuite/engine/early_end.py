@@ -22,7 +22,7 @@ FIRST = (1, False)  # the stage of cases that run without `--until-decided`: the
 class EarlyEnding:
     """Decides gates on results in the planned order, and ends the session when all gates are decided.
 
-    The order of arrival would put fast answers first and bias the decision.
+    Testing results in the order of arrival would count fast answers first and so bias the decision.
     """
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:

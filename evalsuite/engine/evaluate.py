@@ -58,7 +58,7 @@ PYTEST_MARKS = {"parametrize", "usefixtures", "skip", "skipif", "xfail"}
 
 FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
 SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
-SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # as a pytest command that selects all tests
+SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # the selection of a pytest command that selects all tests
 
 
 def evaluate(

@@ -226,7 +226,7 @@ class OpenRun:
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
-        # Benchmarks with at least one scored case, whose names of metrics are known.
+        # Benchmarks with at least one scored case; the names of their metrics are known.
         self._scored: set[str] = set()
         self._places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
@@ -387,7 +387,7 @@ class OpenRun:
         counted = self.journal.find_counted()
         if counted.missing and not (stopped or self.early.ended):
             stopped = f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
-        # An error of the run itself, after which no record could be stored and no model called.
+        # An error of the run itself (no record could be stored), as opposed to an error of the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
             "seconds": round(seconds, 1),

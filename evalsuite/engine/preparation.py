@@ -134,7 +134,7 @@ def take_over_run(
             "--model, or leave out --resume"
         )
     check_batch(taken)
-    # Store the path, because `last` will mean the new run as soon as that begins.
+    # Store the path, because `last` will mean the new run once it begins.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
@@ -182,7 +182,7 @@ def _take_lease(settings: Settings) -> Lease | None:
 
 
 def make_importable(settings: Settings, root: Path) -> None:
-    """Make functions that are named as models importable from the root directory, as tests are."""
+    """Make the root directory importable if a model is a function, because the function's module may lie there."""
     names = (getattr(settings, option) or "" for option in MODELS)
     if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
         sys.path.insert(0, str(root))

@@ -268,7 +268,7 @@ def _make_content(cell: Any) -> Any:
 
 
 def _write_version(scorer: Any, kind: Any) -> str:
-    # A scorer's own version, evalsuite's version for shipped scorers, and the source code of all others.
+    # Use the scorer's own version, else evalsuite's version for a shipped scorer, else the scorer's source code.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped(kind):

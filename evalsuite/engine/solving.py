@@ -40,7 +40,7 @@ T = TypeVar("T")
 class Solved:
     """The transcript and the judgements of a case whose test comes next."""
 
-    transcript: Transcript | None  # None if solving failed, or without a solver.
+    transcript: Transcript | None  # None if solving failed or the benchmark has no solver.
     # Scores by name, one mapping per scorer that had to wait for a call or other input.
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None  # Why solving or judging failed; None if both succeeded.
@@ -184,7 +184,8 @@ async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float |
 async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because whatever a case's code raises is the case's own error.
 
-    The coroutine is created here, because a task cancelled before its first step would leave it without an await.
+    The coroutine is created here, because a task that is cancelled before its first step would never await the
+    coroutine.
     """
     try:
         return await work(), None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Exported = TypeVar("Exported")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First characters that make a spreadsheet treat a cell as a formula; such a text gets an apostrophe in front."""
+"""First characters that make a spreadsheet treat a cell as a formula; an apostrophe is put before such a text."""
 
 
 def inert(value: Exported) -> Exported | str:

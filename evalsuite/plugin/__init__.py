@@ -90,7 +90,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Name the model under test, and warn of what a replay repeats."""
+    """Name the model under test, and say what a replay or a resumed run repeats."""
     return make_header(config)
 
 
@@ -167,7 +167,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Fill the window of cases in flight, because the queue has moved."""
+    """Advance the queue of cases to this item, and fill the window of cases in flight."""
     begin_item(item, nextitem)
 
 

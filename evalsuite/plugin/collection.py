@@ -69,7 +69,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(reason)
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
-        # Make all cases of a resumed run, because it also notes the cases that it leaves out.
+        # Make all cases if the run is resumed, because the session also notes the cases that it leaves out.
         may_match = _any_case if settings.resume else _find_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.deal, may_match)
     except EvalsuiteError as error:

@@ -37,7 +37,7 @@ ENDED = "evalsuite ended the session, for the reason given above"
 
 
 class Listener:
-    """The plugin that receives reports. Every session has a listener; it opens the run for the first case.
+    """The plugin that receives reports. Every session has a listener, which opens the run when the first case begins.
 
     Attributes:
         planned: the number of cases known so far.
@@ -129,7 +129,7 @@ class Listener:
         return find_declared(gated, self._config, self.spec.reports) != gated
 
     def _list_order(self) -> list[str]:
-        """Return the order in which results count if the run may end early; it is fixed before the first call."""
+        """Return the order in which results count if the run may end early, as fixed before the first call."""
         if not self.settings.may_end_early:
             return []
         from evalsuite.decisions.early_stops import dealt

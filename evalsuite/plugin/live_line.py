@@ -204,7 +204,7 @@ class LiveLine:
 
     def _compute_speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        # Keep two entries even if they are further apart than the span.
+        # Keep at least two entries, even if more than the span lies between them.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]

@@ -35,8 +35,8 @@ INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int
 def add_options(parser: pytest.Parser) -> None:
     """Declare every setting as an ini key and, unless it is meant for whole projects, as an option.
 
-    For one run, `-o evalsuite_min_paired=0.5` overrides a project's setting. The former options of such settings still
-    work.
+    For one run, `-o evalsuite_min_paired=0.5` overrides a project's setting. Project settings that used to be options
+    are still accepted as options.
     """
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
     for name in FORMER:
@@ -152,7 +152,7 @@ def refuse_unread_settings(config: pytest.Config) -> None:
 
 
 def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
-    """Refuse to collect from a run's folder, even if the command names the folder, because it may come from anybody.
+    """Refuse to collect from a run's folder, even if the command names the folder, since runs may come from anybody.
 
     Args:
         taken: paths that a replayed or resumed run names; they must belong to this suite.

@@ -38,7 +38,7 @@ EXCUSES = {
 NO_KEYWORDS: dict[str, Literal[1]] = {}
 SECTION = "evalsuite"  # the section of a failure with the case's block
 NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
-"""A comparison of numbers, which the block's scores show better."""
+"""Matches a failed comparison of two numbers, which is left out because the block shows the scores."""
 
 
 def note_running(item: pytest.Item) -> Generator[None, object, object]:
@@ -243,7 +243,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 
 @contextmanager
 def _without_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Keep pytest from formatting a traceback that `explain` replaces, because that takes longer than the case."""
+    """Keep pytest from formatting a traceback that `explain` replaces, because formatting is slower than the case."""
     if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
         yield
         return

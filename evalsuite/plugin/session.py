@@ -131,7 +131,7 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return the lines of pytest's header: the models, and what a replay repeats; empty without evalsuite's options."""
+    """Return the lines of pytest's header: models, and what a replay repeats; empty if the user gave no setting."""
     process = config.stash[PROCESS]
     if not process.settings.given:
         return []

@@ -43,7 +43,7 @@ MOST_ANNOTATIONS = 10  # the maximum that GitHub shows per step
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
 """pytest's names of outcomes and their descriptions; cases that a gate excuses come last."""
 
-MOST_REASONS = 5  # annotations of reasons that precede the annotations of cases
+MOST_REASONS = 5  # maximum annotations of reasons, which precede the annotations of cases
 
 
 def show_broken(terminal: pytest.TerminalReporter, reason: str) -> None:
@@ -271,7 +271,7 @@ def _list_plan_lines(
 
 
 def _find_second(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Find the second baseline, or the first baseline's own baseline, if it still exists."""
+    """Find the second baseline, else the first baseline's own baseline; None if that run does not exist."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_folder
     from evalsuite.results.runs import load_run

@@ -125,7 +125,7 @@ class WorkerQueue:
         self._next = nextitem
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the next case, then those among the queue's first `most` items, once each; called in another thread."""
+        """Yield the next case, then each case among the queue's first `most` items; called in another thread."""
         coming, self._next = self._next, None
         if coming is not None and (case := solvable_case(coming)) is not None:
             yield case

@@ -104,14 +104,14 @@ def labels_of(tally: Tally, score: str) -> Tally:
 
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
-    """Compute the share of the judge's verdicts that equal people's verdicts; None without verdicts."""
+    """Compute the share of the judge's verdicts that equal people's verdicts; None if no verdict exists."""
     return share_of_labels(
         [(label, float(both[0] == both[1])) for label in labelled_scores(tally) if (both := label.verdicts) is not None]
     )
 
 
 def share_of_labels(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
-    """Compute the weighted mean of an outcome of labelled cases; None without cases."""
+    """Compute the weighted mean of an outcome of labelled cases; None if `outcomes` is empty."""
     if has_equal_weights(label for label, _ in outcomes):
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
     total = math.fsum(label.weight for label, _ in outcomes)
@@ -131,7 +131,7 @@ def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
 
 
 def judge_kappa(tally: Tally) -> Estimate | None:
-    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
+    """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
     scores = labelled_scores(tally)
     if not has_equal_weights(scores):
         return None
@@ -141,12 +141,12 @@ def judge_kappa(tally: Tally) -> Estimate | None:
 
 
 def judge_sensitivity(tally: Tally) -> Estimate | None:
-    """Compute the judge's pass rate among the cases that people pass; None without such cases."""
+    """Compute the judge's pass rate among the cases that people pass; None if people pass no case."""
     return _compute_share_of_agreement(tally, people=1.0)
 
 
 def judge_specificity(tally: Tally) -> Estimate | None:
-    """Compute the judge's failure rate among the cases that people fail; None without such cases."""
+    """Compute the judge's failure rate among the cases that people fail; None if people fail no case."""
     return _compute_share_of_agreement(tally, people=0.0)
 
 
@@ -161,7 +161,7 @@ def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | No
 
 
 def judge_ac1(tally: Tally) -> Estimate | None:
-    """Compute Gwet's AC1 between the judge's and people's verdicts; None without verdicts."""
+    """Compute Gwet's AC1 between the judge's and people's verdicts; None if no verdict exists."""
     from evalsuite import stats
 
     scores = labelled_scores(tally)
@@ -176,7 +176,7 @@ def judge_ac1(tally: Tally) -> Estimate | None:
 
 
 def judge_alpha(tally: Tally) -> Estimate | None:
-    """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if it is undefined.
+    """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined.
 
     The interval comes from a jackknife over clusters. The result is also None for comparisons of two answers, and for
     several score names.
@@ -198,7 +198,7 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 
 
 def judge_rho(tally: Tally) -> Estimate | None:
-    """Compute Spearman's correlation between the judge's and people's scores; None if it is undefined.
+    """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined.
 
     The result is also None for several score names, because their scales may differ.
     """
@@ -209,7 +209,7 @@ def judge_rho(tally: Tally) -> Estimate | None:
 
 
 def judge_weighted_kappa(tally: Tally) -> Estimate | None:
-    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if it is undefined.
+    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined.
 
     The result is also None for comparisons of two answers, and for several score names, whose scales may differ.
     """
@@ -243,7 +243,7 @@ MUTATIONS = "mutations"  # The key in a case's facts for the outcomes of mutatio
 
 
 def _judge_mutations(metric: str, tally: Tally) -> Estimate | None:
-    """Compute the share of mutation tests that the judge passes; None without a mutation test."""
+    """Compute the share of mutation tests that the judge passes; None if no mutation was tested."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
     return Tally(tuple(tested)).share(metric)
@@ -285,7 +285,7 @@ def explain_unmeasured(metric: str, tally: Tally) -> str:
 
 
 def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if it is undefined.
+    """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if kappa is undefined.
 
     Args:
         clusters: each pair's cluster; None if pairs are independent.
@@ -300,7 +300,7 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
 
 
 def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute the quadratic-weighted kappa with a jackknife interval; None if it is undefined.
+    """Compute the quadratic-weighted kappa with a jackknife interval; None if kappa is undefined.
 
     Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the ratio of the mean squared
     difference to the squared difference expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
@@ -332,7 +332,7 @@ def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
 
 
 def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute Spearman's rho with the interval of `rank_interval`; None if it is undefined."""
+    """Compute Spearman's rho with the interval of `rank_interval`; None if rho is undefined."""
     from evalsuite.stats.correlation import rank_interval
 
     if not pairs:

@@ -1,4 +1,4 @@
-"""Export `records.jsonl` (one line per case) and the files that programs wrote from a run's journal."""
+"""Export from a run's journal: `records.jsonl`, with one line per case, and the files that the cases' programs made."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _SIGNS = (b'"figures":', b'"files":')
 
 
 def write_artefacts(records: Path) -> None:
-    """Write the files that the cases' programs wrote next to the records file, replacing those of earlier sessions."""
+    """Store the files that the cases' programs made in a folder beside the records file, in place of earlier files."""
     folder = records.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     with records.open("rb") as lines:

@@ -241,7 +241,7 @@ def _is_file(path: Path) -> bool:
 
 
 def begun(folder: Path) -> tuple[str, int]:
-    """Read when a run was started and when its `run.json` was last written, as a sort key even of damaged runs."""
+    """Return a sort key, even for a damaged run: when it was started, and when its `run.json` was last written."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
@@ -251,7 +251,7 @@ def begun(folder: Path) -> tuple[str, int]:
 
 
 def interruption(info: Mapping[str, Any]) -> str | None:
-    """Explain why a run did not finish, according to its `run.json`; None if it finished."""
+    """Explain why a run did not finish, according to its `run.json`; None if the run finished."""
     if info.get("stopped"):
         return str(info["stopped"])
     return None if "seconds" in info else "it was killed, or it still goes on"

@@ -223,7 +223,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
 
     Args:
         folder: the run's folder; text may be a path, a name in `reports/`, or `last`.
-        declarations: the declarations in which the benchmarks of the records are found.
+        declarations: finds the benchmarks that the records name.
 
     Raises:
         RunError: the run does not exist, or a record is damaged; the message names the line.

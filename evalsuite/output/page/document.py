@@ -50,7 +50,7 @@ SCRIPTS = (
     "runs.js",
     "main.js",
 )
-"""The scripts; each script precedes those that use it."""
+"""The scripts, in an order in which each script precedes the scripts that use it."""
 
 
 def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:

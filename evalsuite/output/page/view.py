@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
 
 
-LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls the script.
+LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
 QUIET = 600.0  # Seconds without a new record after which a run counts as killed; used if the run's lock cannot tell.
 
 
@@ -44,7 +44,7 @@ def goes_on(folder: RunFolder) -> bool:
 
 
 def _last_written(folder: RunFolder) -> float:
-    """Return the time when the last case ended, from the journal or else the records; 0 without these files."""
+    """Return the time when the last case ended, from the journal or else the records; 0 if neither file exists."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
     return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)

@@ -83,7 +83,7 @@ def write_comparison_page(
         "estimates": [
             estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
         ],
-        # A history has too many pairs of runs, and its releases are only compared with their references.
+        # A history has too many pairs of runs, so its releases are only compared with their references.
         "differences": differences(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": section_facts(sections, ()),
     }

@@ -71,7 +71,7 @@ LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
 def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
-    """List the worst cases that a gate covers: cases below their threshold, or else the lowest scores."""
+    """List a gate's worst cases: the cases below their threshold, or else the cases with the lowest scores."""
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [
@@ -95,7 +95,7 @@ def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
     uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
-    # A case of a missed gate may also be among the other failures.
+    # Remove duplicates, because a missed gate's case may also be among the other failures.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
 
 

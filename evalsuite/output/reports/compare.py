@@ -328,7 +328,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
 
 
 def findings(courses: Sequence[MetricHistory]) -> str:
-    """List the metrics that have drifted, or state that none has."""
+    """List the metrics that have drifted, or state that no metric has drifted."""
     lines = [line for course in courses for line in course.drifts()]
     return "\n".join(f"- {escape(line)}" for line in lines) or "No drift from a reference is shown."
 
@@ -339,7 +339,7 @@ def history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
 
 
 def _list_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
-    """List cases whose outcome changes between epochs or runs of one model; empty if there are none."""
+    """List cases whose outcome changes between epochs or runs of one model; empty if no case's outcome changes."""
     if not cases:
         return []
     columns = [

@@ -116,12 +116,12 @@ def _list_grouping_tags(tally: Tally) -> list[str]:
 
 
 def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric. Add others only if all are shares, because shares have a common axis."""
+    """Draw the first metric; if it is a share, also draw other shares, because shares have a common axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
         "bars",
-        # The title is used as a file name.
+        # The chart's name is used as a file name.
         re.sub(r"\W+", "_", f"{name}_by_{tag}"),
         f"{name}: {', '.join(drawn)} by {tag}",
         list(groups),
@@ -132,7 +132,7 @@ def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, group
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Tell whether a metric's declared range is 0 to 1 or, without a declared range, whether all values are."""
+    """Tell whether a metric's declared range is 0 to 1; if it has no range, whether all its values lie in [0, 1]."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)
@@ -143,7 +143,7 @@ MOST_ATTEMPTS = 5  # maximum k in the table of attempts, which has a column for 
 
 
 def attempts_table(views: Sequence[RunView]) -> Table | None:
-    """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None with one epoch."""
+    """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None if there is only one epoch."""
     most = min(MOST_ATTEMPTS, max(map(_fewest_attempts, (view.tally for view in views)), default=0))
     if most < 2:
         return None
@@ -170,7 +170,7 @@ def _pass_metric(name: str, tally: Tally) -> Cell:
 
 
 def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
-    """Warn about cases whose last answer reached the token limit: their scores may say little."""
+    """Warn about cases whose last answer reached the token limit, because their scores may say little."""
     cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
         yield Passage(

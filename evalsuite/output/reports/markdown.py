@@ -32,7 +32,7 @@ ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500  # maximum characters of a model's text that a report shows in one place
 
 
-# Lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.
+# Matches lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
@@ -118,7 +118,7 @@ def _write_picture(chart: Chart) -> str:
 
 def show(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
-    # The brackets of an interval must not become a link, nor the `<` of a small p-value a tag.
+    # An interval's brackets must not become a link, and the `<` of a small p-value must not become a tag.
     text = plain_text(cell, column)
     return escape(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
@@ -217,7 +217,7 @@ def decision_line(decision: GateDecision) -> str:
 
 
 def measured_line(decision: GateDecision) -> str:
-    """Describe a gate's coverage, with the measured value or the reason why it is missing."""
+    """Name what a gate covers, with the measured value or the reason why the value is missing."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()

@@ -238,7 +238,7 @@ def _shows_cases(section: Section) -> bool:
 
 
 def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
-    """Show the worst cases of the benchmarks whose own sections show none."""
+    """Show the worst cases of each benchmark whose own section shows no cases."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -257,7 +257,7 @@ def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
 
 
 def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
-    """Sort the cases without the best score: cases below their threshold come first, then the worst scores."""
+    """Yield sort keys of the cases without the best score: first cases below their threshold, then the worst scores."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
         for row in cases

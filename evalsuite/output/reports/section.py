@@ -156,7 +156,7 @@ def plain_cell(cell: Cell) -> Any:
 def without_unmeasured(table: Table) -> Table:
     """Remove columns that contain only dashes; a note names the removed columns.
 
-    If nothing at all was measured, all columns stay, because the table must show that.
+    If nothing at all was measured, all columns stay, because the table must show that nothing was measured.
     """
     empty = [
         place
@@ -191,7 +191,7 @@ def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
 
 
 def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
-    """Separate metrics with distinct values from metrics that repeat another; describe each repetition in one line.
+    """Separate metrics with distinct values from metrics that repeat another metric; describe each repetition.
 
     Args:
         values: all values of each metric, in the same order.

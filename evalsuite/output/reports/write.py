@@ -50,7 +50,7 @@ NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `e
 
 
 def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
-    """Return no sections besides the report's own."""
+    """Return no additional sections."""
     return ()
 
 
@@ -150,7 +150,7 @@ def heading(verdict: Verdict, model: str | None) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Escape a reason and put it on one line, because it may contain a server's error page."""
+    """Escape a reason and put it on one line, because a reason may quote a server's error page."""
     return escape(both_ends(text, LONGEST_REASON))
 
 

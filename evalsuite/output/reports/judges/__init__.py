@@ -70,17 +70,18 @@ class _Signed:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in the same order.
     cases: int = 0  # Number of cases.
-    # For each case with expected values, whether one of them is based on scores with a low total probability.
+    # Per case and judge with expected values: whether the scores behind one of these values have a low total
+    # probability.
     little: list[bool] = field(default_factory=list)
 
     @property
     def share(self) -> float | None:
-        """The share of cases whose expected values are based on a low probability; None without expected values."""
+        """The share of cases whose expected values are based on a low probability; None if no case has any."""
         return sum(self.little) / len(self.little) if self.little else None
 
 
 def signatures_table(views: Sequence[RunView]) -> Table | None:
-    """Make one row per run and signature, with its scores and cases; None without judged scores."""
+    """Make one row per run and signature, with its scores and cases; None if no score is judged."""
     signed = [(view.label, *item) for view in views for item in _group(view.tally).items()]
     if not signed:
         return None

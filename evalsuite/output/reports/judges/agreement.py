@@ -90,7 +90,7 @@ def _list_aspects(cases: Sequence[Judged]) -> list[str]:
 
 
 def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """Make one row per judge and question, followed by one row per pair of raters; None without ratings."""
+    """Make one row per judge and question, followed by one row per pair of raters; None if no ratings exist."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_ballots(tally, prefix)
@@ -222,7 +222,7 @@ def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
 
 
 def _count_confusion(tally: Tally) -> str:
-    """Count each combination of people's verdict and the judge's verdict; empty without pass-or-fail verdicts."""
+    """Count each combination of people's verdict and the judge's verdict; empty if verdicts are missing."""
     both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}
@@ -231,7 +231,7 @@ def _count_confusion(tally: Tally) -> str:
 
 
 def people_table(views: Sequence[RunView]) -> Table | None:
-    """Make one row per run and labelled score; None without labels."""
+    """Make one row per run and labelled score; None if no score is labelled."""
     rows: list[tuple[Cell, ...]] = []
     for view in views:
         for score in dict.fromkeys(label.score for label in labelled_scores(view.tally)):

@@ -115,7 +115,7 @@ class PairedChoice:
 
     sample: str  # The sample's id.
     judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None without a verdict of people.
+    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None if people gave no verdict.
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class JudgeResults:
     scores: Mapping[str, float]  # The scores by case; cases whose judgement could not be read are left out.
     asked: int  # The number of cases to judge.
     passes: float | None  # The lowest score that passes; None if scores are not verdicts.
-    untold: float = 0  # The number of cases for which the judge answered that it cannot tell.
+    untold: float = 0  # The number of cases on which the judge answered "cannot tell".
     # For each metric of mutation tests (`detects_numbers`, ...), 1.0 or 0.0 by case.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""  # The judge's signature.
@@ -86,7 +86,7 @@ def certificate(
     """Make the certificate's section for these judges.
 
     Args:
-        people: people's labels by case, on the judges' scale; empty without labels.
+        people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
         weights: the number of cases that a labelled case stands for, if cases were drawn by disagreement. Agreement
             beyond chance is then not measured, because the labelled cases are harder than the others.
     """
@@ -269,7 +269,7 @@ def _make_mutations(judges: Sequence[JudgeResults]) -> Table | None:
 
 
 def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """Measure the agreement of people: Krippendorff's alpha over all, Cohen's kappa per pair; None for one sheet."""
+    """Measure people's agreement: Krippendorff's alpha over all, Cohen's kappa per pair; None for a single person."""
     ratings = [
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]

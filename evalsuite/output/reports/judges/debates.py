@@ -38,7 +38,7 @@ NOTE = (
 
 
 def debate_table(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Make rows for cases that one judge decided, for debated cases, and for all; None without debates on demand."""
+    """Make rows for cases that one judge decided, debated cases, and all cases; None if debates were not on demand."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]

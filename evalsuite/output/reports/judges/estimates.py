@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
-    """Average zeros and ones, with an interval that accounts for clusters; None without values.
+    """Average zeros and ones, with an interval that accounts for clusters; None if `values` is empty.
 
     If all values are equal, the interval is computed as if there were one case per cluster.
     """
@@ -68,7 +68,7 @@ def corrected_mean(
     Args:
         scores: one pair per case: people's score (None if missing) and the judge's. The cases with people's
             score must be a random sample of all cases.
-        bounds: the ends of the scale; for None see `ppi_mean`.
+        bounds: the ends of the scale; `ppi_mean` describes what None means.
         weights: the weights of the labelled cases in their order, if they were drawn with unequal probabilities.
 
     Returns:
