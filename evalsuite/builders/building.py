@@ -32,7 +32,7 @@ def bytes_of(files: Iterable[Path]) -> int:
 
 
 class BuildProgress:
-    """A progress bar with rate and remaining time, or no output without tqdm; bytes (`B`) are shown in kB or MB."""
+    """A progress bar with rate and remaining time, shown only if tqdm is installed; bytes (`B`) appear as kB or MB."""
 
     def __init__(self, total: int, unit: str) -> None:
         try:

@@ -86,7 +86,7 @@ class _Attack:
     scratch: Path
 
     def applies(self, name: str) -> bool:
-        """Tell whether a fault applies to the run; some need wrong answers, gates on a metric, or several cases."""
+        """Tell whether a fault applies: some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if name == "mistyped":
             return any(gate.metric != "*" for gate in self._gates())
@@ -96,7 +96,7 @@ class _Attack:
         return len(rows) > 1
 
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the arguments of a session with this fault: its options, and for one fault the id of a case."""
+        """Make the arguments of a session with this fault: its options and, for `chosen`, the id of a case."""
         if name == "mistyped":
             return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._gates())
         return (*mutant.options, *((self._first_case(),) if name == "chosen" else ()))

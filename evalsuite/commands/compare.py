@@ -90,7 +90,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def find_changes(before: Run, after: Run) -> list[ChangedCase]:
-    """List the cases that differ: first those with different outcomes, then the others by the size of the change."""
+    """List the cases that differ: first cases with different outcomes, then other cases by the change of score."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
     changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_score_change(old, new)) for old, new in pairs]

@@ -92,9 +92,9 @@ def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
 def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
-    Without a valid verdict, the comment says so, and the exit status is 2; otherwise an earlier "passed" would stay on
-    the pull request. No file of the folder is imported or executed, because the CI step has a secret token and must not
-    run code of the pull request.
+    If the verdict is missing or invalid, the comment says so and the exit status is 2; otherwise an earlier "passed"
+    would stay on the pull request. No file of the folder is imported or executed, because the CI step has a secret
+    token and must not run code of the pull request.
     """
     from evalsuite.output.reports.markdown import escape
     from evalsuite.output.reports.write import MARKER
@@ -203,7 +203,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def find_forge(environment: Mapping[str, str]) -> Forge | str:
-    """Find the forge of this CI job; return the reason if no comment can be posted, empty outside of CI."""
+    """Find the CI job's forge, or the reason why no comment can be posted (empty outside of CI)."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _make_github(environment)
     return _make_gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""

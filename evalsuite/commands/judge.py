@@ -157,7 +157,7 @@ def _demand_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeR
 
 
 def choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
-    """Choose the named benchmark of a run, or its only one."""
+    """Choose the named benchmark of a run, or the run's only benchmark."""
     names = [benchmark] if benchmark else list(run.benchmarks)
     if len(names) != 1 or names[0] not in run.benchmarks:
         raise RunError(f"name one benchmark of {folder.path} with --benchmark: {', '.join(run.benchmarks)}")
@@ -243,7 +243,8 @@ def decide_judges(
 ) -> list[GateDecision]:
     """Decide every gate for every judge.
 
-    Gates are conditions on a judge's agreement, such as `judge.kappa`, or on its scores: `qa.corrected_faithful`.
+    Gates are conditions on a judge's agreement, such as `judge.kappa`, or on a judge's scores, such as
+    `qa.corrected_faithful`.
 
     Args:
         people: the labels by case; means if several people labelled a case.
@@ -265,7 +266,7 @@ def decide_judges(
 
 
 def say_labels(decision: GateDecision, labels: int) -> str:
-    """Say how many more labels would meet a missed gate on a bound, if the estimate stays and the interval shrinks."""
+    """Say how many more labels a missed gate on a bound needs, assuming that only the interval's width changes."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""
@@ -304,7 +305,7 @@ def _write_mutations(judge: JudgeResults) -> str:
 
 
 def find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
-    """Return the exit status for these decisions; incomplete if no answer of one of the judges could be read."""
+    """Return the exit status: incomplete if a gate is undecided, or if no answer of some judge could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 COLUMNS = ("case", "input", "answer", "label")
-BY_SPREAD = 0.25  # The share of a case's probability of being drawn that depends on the judges' disagreement.
+BY_SPREAD = 0.25  # The share of a case's drawing probability that depends on the judges' disagreement.
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
@@ -198,7 +198,7 @@ def _list_sheet_row(record: Record, weight: float) -> list[str]:
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
-    """Choose the scorer whose question people answer: the scorer of `--score`, or the first that needs a judge."""
+    """Choose the scorer whose question people answer: by `--score`, or else the first scorer that needs a judge."""
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")
     try:

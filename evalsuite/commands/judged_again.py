@@ -99,7 +99,7 @@ async def judge_again(
 
     Args:
         mutated: the maximum number of cases per kind of mutation, drawn at random with the seed.
-        store: the file that stores the judge's answers, so that each is paid for only once.
+        store: the file that stores the judge's answers, so that each answer is paid for only once.
         people: people's labels by case.
     """
     gateway = _open_gateway(settings, store)
@@ -290,7 +290,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corruptions and, unless it is one of `PERSUASIONS`, to the original answers."""
+        """Apply a trick to detected corruptions and, except for `PERSUASIONS`, also to the original answers."""
         names = self._draw(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
@@ -322,7 +322,7 @@ class _MutationTest:
         return _select_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
     def _differs(self, before: Case, after: Case) -> bool:
-        """Tell whether the judge's prompts for two cases differ; assume so if the scorer does not list its sections."""
+        """Tell whether the judge's prompts for two cases differ; true if the scorer does not list its sections."""
         shown = getattr(self.scorer, "sections", None)
         return shown is None or shown(*before) != shown(*after)
 

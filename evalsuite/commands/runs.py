@@ -115,7 +115,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_prune(options: argparse.Namespace) -> int:
-    """List or remove all but the newest runs."""
+    """List or remove old runs, except the kept runs' baselines, runs named by the user, and runs in progress."""
     runs = newest_first(all_runs(options.reports))
     kept = {*options.also, *_list_baselines(runs[: options.keep])}
     old = [folder for folder in runs[options.keep :] if folder.name not in kept and not goes_on(folder)]
@@ -219,7 +219,7 @@ def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tupl
 
 
 def _describe_difference(file: Path, computed: dict[str, Any]) -> str:
-    """Name the entries of a JSON file that differ from the computed ones; empty if all are equal."""
+    """Name the entries of a JSON file that differ from the computed entries; empty if all entries are equal."""
     try:
         kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -76,7 +76,7 @@ def read_speech(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructuredAnswers:
-    """Sends a JSON schema with every question, and remembers which servers refused it."""
+    """Sends a JSON schema with every question, and remembers which servers refused a schema."""
 
     # Models whose server refused a schema; later questions to these models are sent without a schema.
     refused: set[str] = field(default_factory=set)

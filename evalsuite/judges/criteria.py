@@ -138,7 +138,7 @@ class Template(OnScale):
 
 @dataclass(frozen=True, slots=True)
 class OrCannotTell:
-    """Criteria for which the judge may also answer that it cannot tell; the value of this reading is NaN."""
+    """Criteria for which the judge may also answer that it cannot tell; the value is then NaN."""
 
     criteria: Criteria
 

@@ -270,7 +270,7 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """A choice of the better of two answers; several judgements give their majority, or else a tie."""
+    """A choice of the better of two answers; several judgements are combined by majority, or else to a tie."""
 
     aspect: Likert = QUALITY
     cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may answer that it cannot tell.

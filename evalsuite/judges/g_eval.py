@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 20
 FIVE_POINTS = replace(QUALITY, high=5)
 ALTERNATIVES = 20  # Alternatives to request for each token: the maximum of OpenAI's API.
-LOW_MASS = 0.5  # An expected score is flagged if the total probability of all scores is lower than this.
+LOW_MASS = 0.5  # An expected score is flagged if the total probability of all scores is below this value.
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
 THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)

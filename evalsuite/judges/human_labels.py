@@ -39,7 +39,7 @@ def people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: each score's human `label`, and the settings of the comparison; empty without labels.
+    """Make the fact `people`: each score's human `label`, and comparison settings; empty if no score has a label.
 
     Args:
         nominal: whether scores are categories rather than points on a scale.

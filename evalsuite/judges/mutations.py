@@ -79,7 +79,7 @@ def _change_name(text: str, rng: Random) -> str | None:
 
 
 def _begins_sentence(name: re.Match[str], text: str) -> bool:
-    """Tell whether a word may be capitalised only because it begins a sentence; false for a name alone."""
+    """Tell whether a word may be capitalised only because it begins a sentence; false if the text is only a name."""
     return name[0] != text.strip(" .!\n") and bool(re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", text[: name.start()]))
 
 
@@ -208,7 +208,7 @@ def _is_json(text: str | None) -> bool:
 
 
 def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Change a citation to another passage's number; without citations, use the passages of another case."""
+    """Change a citation to another passage's number; if no text cites, use the passages of another case."""
     sample, transcript = case
     passages = _find_passages(case)
     for text in list_texts(transcript):

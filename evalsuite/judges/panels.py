@@ -263,7 +263,7 @@ class Debate:
         return await self._ask(debater, turn, stage, self.panel.form.parse)
 
     def _record_contributions(self, contributions: Sequence[Speech[Any] | UnreadableSpeech], turn: int) -> list[Part]:
-        """Log the contributions, count those of the last turn as ballots, and return the visible speeches."""
+        """Log the contributions, count the last turn's speeches as ballots, and return the visible speeches."""
         speeches = self._log_speeches(contributions)
         if turn == self.panel.turns:
             self.ballots += map(self._ballot, speeches)

@@ -160,7 +160,7 @@ def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
 
 
 def _show_calls(transcript: Transcript) -> list[Part]:
-    """Show the tool calls in the conversation; if there are none, the events in which a solver stored its calls."""
+    """Show the tool calls in the conversation, or else the events in which a solver stored its calls."""
     results = {
         message.tool_call_id: _write_message(message) for message in transcript.messages if message.role == "tool"
     }

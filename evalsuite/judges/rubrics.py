@@ -284,7 +284,7 @@ class Rubric:
         return self.instruction(self.criteria or criteria_of(sample)).partition("\nReply with one JSON object")[0]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge would have to find items in an empty answer, which contains none."""
+        """Tell whether the judge would have to find items in an empty answer, which contains no items."""
         fields = self._fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -391,7 +391,7 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote]) -> list[float]:
-    """List the values of the judgements with a value; empty if at least half of the readable ones have none."""
+    """List the values of the judgements; empty if at least half of the readable judgements have no value."""
     readings = [vote.reading for vote in votes if vote.reading]
     values = [reading.value for reading in readings if reading.decided]
     return values if has_result(len(values), len(readings)) else []
@@ -446,7 +446,7 @@ context_recall = partial(
     name="context_recall",
     fields={"question": "input", "passages": "passages", "reference": "target"},
 )
-"""Scores the share of the reference's claims that the retrieved passages say."""
+"""Scores the share of the reference's claims that the retrieved passages contain."""
 
 context_precision = partial(
     rubric,

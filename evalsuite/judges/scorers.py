@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.judges.prompts import Part
 
 Levels = Literal[3, 5]
-MOST_RIVALS = 8  # A verdict names an answer by one digit.
+MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
 ALONE = "alone"  # The fact with the verdict and the calls of the single judge before a panel.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}

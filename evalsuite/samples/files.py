@@ -41,7 +41,7 @@ def load_samples(
         path: the file or data set. A JSON or YAML file contains a list of items, or an object with one such list.
         input: the field with the question, with dots for nested fields (`question.text`), or a function of
             the item. Its value is text, or a list of messages in the OpenAI format.
-        target: the field with the correct answer or answers; None if the items have none.
+        target: the field with the correct answer or answers; None if the items have no answers.
         id: the field with the id; None numbers the items from 1.
         tags: fields that become tags; a mapping renames them, or computes them with functions.
         metadata: fields that become metadata, in the same form as `tags`; None selects all remaining fields.
@@ -298,7 +298,7 @@ def _read_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _open_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
-    """Read the rows with pyarrow, which many environments have; return also the exception for an invalid file."""
+    """Read the rows with pyarrow, which many environments have; also return the error class of an invalid file."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _creation = threading.RLock()
-"""The lock for creating a sample, because the event loop and the case's test may request it at the same time."""
+"""The lock for creating a sample, because event loop and test may request the sample at the same time."""
 
 
 class LazySample:
@@ -43,8 +43,8 @@ class LazySample:
 class LazySamples(Sequence[Sample]):
     """Samples whose ids are known at once, and whose contents are created only for cases that run.
 
-    They are useful for large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`. Samples
-    that `--limit`, `-k` and `--shard` leave out are not created.
+    Lazy samples are useful for large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`.
+    Samples that `--limit`, `-k` and `--shard` leave out are not created.
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.

@@ -103,7 +103,7 @@ def run(args: Namespace) -> int:
 
 
 def _write_drafts(source: dbpedia.Dbpedia, args: Namespace, folder: Path) -> int:
-    """Write the templates in use and the drafted ones; return 1 if a draft is missing."""
+    """Write the templates in use and the drafted templates; return 1 if a draft is missing."""
     examples = source.find_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
     drafts, failures = dbpedia.draft_templates(examples, model_settings(vars(args)), answers)

@@ -40,7 +40,7 @@ TEMPLATES = {
 }
 # DBLP numbers people who share a name: Wei Wang 0001.
 _PLAIN = r"regexp_replace(name, ' \d{4}$', '')"
-# Separates the schools of one thesis; it cannot occur in XML.
+# Separates the schools of one thesis; this character cannot occur in XML.
 _SEPARATOR = "\x1f"
 
 
@@ -144,7 +144,7 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-# Elements that are not works. They are parsed only to free their memory.
+# Elements that are not works, parsed only to free their memory.
 _OTHERS = ("person", "www")
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
@@ -221,7 +221,7 @@ def _number_characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
     prologue, blocks = _split_prologue(iter(blocks), path)
     declared = _read_declarations(prologue, path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
-    # Keep the number of lines, so that the parser's line numbers are those of the file.
+    # Keep the number of lines, so that the parser's line numbers match the file's.
     yield head + b"\n" * (line := prologue.count(b"\n"))
     for text, is_literal in _split_literals(blocks):
         number = partial(_number_reference, declared=declared, path=path, line=line)
@@ -253,7 +253,7 @@ def _split_literals(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 
 def _find_cut(text: bytes) -> int:
-    """Find the start of an incomplete tag or reference at the end of the text; without one, the end of the text."""
+    """Find the start of an incomplete tag or reference at the end of the text, else the end of the text."""
     mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
     begun = ((mark, b">"), (reference, b";"))
     return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))

@@ -248,7 +248,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:
-        """Return the lowest popularity in this bucket or a higher one; if all are empty, more than any popularity."""
+        """Return the lowest popularity in this or a more popular bucket; if they are empty, exceed any popularity."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -328,7 +328,7 @@ class Selection:
 def choose(
     source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
 ) -> Selection:
-    """Draw until every template has its maximum number of questions, or all that exist.
+    """Draw until every template has its maximum number of questions, or all questions that exist.
 
     The maximum per bucket is `per_template`. If `per_template` is None, the maximum is the smallest number with which
     all templates together have `target` questions per bucket.

@@ -190,7 +190,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
             raise failures[0]
 
 
-# Maximum length of a line; a longer one is damaged or malicious.
+# Maximum length of a line; a longer line is damaged or malicious.
 LONGEST = 1 << 21
 # Escapes in JSON. Complete surrogate pairs and escaped backslashes match first, so the group `half` matches only a
 # surrogate without its other half.

@@ -65,7 +65,7 @@ class Edition:
 class Book:
     """A book in all its editions."""
 
-    main: Edition  # Of the editions that questions may be about, the one with the most ratings.
+    main: Edition  # The edition with the most ratings among the editions that questions may be about.
     editions: tuple[Edition, ...]
     namesakes: int  # Number of books with an edition of the same name as `main`, this book included.
     twins: int  # Number of books that share both name and year with `main`, this book included.
@@ -197,7 +197,7 @@ class Goodreads(DumpSource):
                  JOIN (SELECT called, year, count(*) AS many FROM namesake GROUP BY called, year) AS twin
                  ON twin.called = shown.called AND twin.year = shown.year
         """)
-        # Editions are sorted by ratings, so the first one up to the last year is the main edition.
+        # Editions are sorted by ratings, so the first edition up to the last year is the main edition.
         return {
             id_: Book(next(filter(Edition.is_asked, editions[id_])), tuple(editions[id_]), namesakes, twins)
             for id_, namesakes, twins in rows

@@ -90,7 +90,7 @@ class Title:
         return self.year is not None and self.year <= LAST_YEAR
 
     def known_as(self) -> str | None:
-        """Return the name, with the year if other titles share the name; None if others share name and year."""
+        """Return the name, with the year if other titles share the name; None if others share both."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None

@@ -47,7 +47,7 @@ COLUMNS = {
     "PaperAuthorAffiliations.txt.zst": "PaperId AuthorId AffiliationId AuthorSequenceNumber",
     "Authors.txt.zst": "AuthorId Rank NormalizedName DisplayName",
 }
-# The file of papers is read twice: to count all papers, and to read the drawn ones.
+# The file of papers is read twice: to count all papers, and to read the drawn papers.
 FILES = (*list(COLUMNS)[:3], *list(COLUMNS)[2:])
 LOCATION = QuestionTemplate("mag-conference-location", "conference")
 JOURNAL_PUBLISHER = QuestionTemplate("mag-journal-publisher", "journal")

@@ -300,7 +300,7 @@ NOTE = "Rows and columns: means over all tables of the items, including rows and
 
 
 def count_items(written: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
-    """Return format, counts of items and tables, and mean rows and columns per table (None without tables)."""
+    """Return format, counts of items and tables, and mean rows and columns per table (None if no table exists)."""
     tables = [table for item in (*test, *train) for table in read_tables(item.output, written)]
     sizes = zip(*((len(table.rows), table.width) for table in tables), strict=True)
     means: list[Cell] = [fmean(counts) for counts in sizes] or [None, None]

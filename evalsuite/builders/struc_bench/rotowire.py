@@ -52,7 +52,7 @@ class BoxColumn:
 
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
-    cue: re.Pattern[str]  # The words that mention this column; a value in a pair counts without them.
+    cue: re.Pattern[str]  # The words that mention this column; in a pair, a value counts even without a cue.
     first: str = ""  # The key of the column whose value precedes this one in a pair such as 7 - of - 13.
     second: str = ""  # The key of the column whose value follows this one in a pair.
 
@@ -360,7 +360,7 @@ def run(args: Namespace) -> int:
 
 
 def _list_source_files(source: Path) -> list[Path]:
-    """List the files to read; of each pair, only the file with the tables."""
+    """List the files to read; of a pair of files, list only the file with the tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
     paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}

@@ -167,7 +167,7 @@ class Condition:
 
 
 def choose_value(sheet: Sheet, random: Random) -> Condition | None:
-    """Make a condition on rows: a text column has a given value, one that the column repeats."""
+    """Make the condition that a text column with recurring values has a certain value."""
     if not sheet.groups:
         return None
     name = random.choice(list(sheet.groups))
