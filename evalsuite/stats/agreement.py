@@ -1,4 +1,4 @@
-"""Agreement beyond chance: Cohen's kappa and Gwet's AC1 for two raters, Krippendorff's alpha for any number of them."""
+"""Agreement beyond chance: kappa and Gwet's AC1 for two raters, Krippendorff's alpha for any number of raters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Kappa:
     """Cohen's kappa with its interval.
 
     Attributes:
-        value: at most 1; 0 is chance; nan if it is undefined.
+        value: kappa, at most 1; 0 means agreement by chance, and nan means that kappa is undefined.
         low: lower bound, at least -1; nan if kappa is undefined.
         high: upper bound, at most 1; nan if kappa is undefined.
         n: the number of items that both raters rated.
@@ -49,7 +49,8 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         b: the second rater's labels of the same items in the same order.
 
     Returns:
-        At most 1; 0 is chance. nan if both raters use the same single label, because kappa is then 0 / 0.
+        A number of at most 1, where 0 is agreement by chance. nan if both raters use the same single label, because
+        kappa is then 0 / 0.
 
     Raises:
         ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
@@ -112,9 +113,9 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few labels differ. So it is extended to the interval of the raw
-    agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement, the lower bound is
-    computed by `kappa_floor`.
+    The jackknife's interval is too narrow if few labels differ. So the interval is extended to the raw agreement's
+    interval, converted to kappa for a fixed agreement by chance. For perfect agreement, the lower bound is computed by
+    `kappa_floor`.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -200,7 +201,7 @@ def ac1_interval(
 
 
 def _log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
-    """Compute log(1 - AC1), where 1 - AC1 is disagreement over disagreement by chance; nan without disagreement."""
+    """Compute log(1 - AC1), where 1 - AC1 is disagreement over disagreement by chance; nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
     return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, number))) if apart else math.nan
 
@@ -233,7 +234,7 @@ def _make_jackknife_by_cluster(
         bounds=(-1.0, 1.0),
         confidence=confidence,
     )
-    # Without a jackknife interval, such as for replicates that are all equal, only the range of kappa is certain.
+    # If the jackknife has no interval, for example because all replicates are equal, only kappa's range is certain.
     return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 
@@ -327,8 +328,9 @@ def kappa_floor(
     1 - kappa is the observed disagreement d divided by the disagreement by chance. An exact upper bound is used for d.
     The disagreement by chance is at least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a
     cut between labels. s is the share of items with both labels on that side, plus half of the share of items on which
-    the labels differ. An exact lower bound is used for the former share. Half of the error probability is spent on d,
-    and half on the shares of both sides of each cut (Bonferroni), so that rare labels widen the interval.
+    the labels differ. For the share of items with both labels on that side, an exact lower bound is used. Half of the
+    error probability is spent on d, and half on the shares of both sides of each cut (Bonferroni), so that rare labels
+    widen the interval.
 
     Args:
         cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent label.
@@ -397,8 +399,8 @@ def alpha_without_each_cluster(
 ) -> tuple[float, list[float]]:
     """Compute alpha of all things, then alpha without each cluster in order of first appearance, for a jackknife.
 
-    Each thing is a list of ratings. Both disagreements come from sums over things, so a cluster is left out by
-    subtraction.
+    Each thing is a list of ratings. Observed and expected disagreement come from sums over things, so a cluster is left
+    out by subtraction.
     """
     import numpy as np
 

@@ -153,8 +153,8 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
         clusters: the cluster of each value, such as the sample of an epoch, or the document that a question is about.
 
     Returns:
-        The interval. It is the whole line for a single cluster, and also if all clusters have the same mean, because
-        values without variation do not show that values cannot vary.
+        The interval; the whole line for a single cluster, and also if all clusters have the same mean, because values
+        without variation do not show that values cannot vary.
 
     Raises:
         ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is outside of
@@ -218,7 +218,7 @@ def jackknife_interval(
         bounds: lowest and highest possible value, to which the interval is clipped.
 
     Returns:
-        The interval. It is (nan, nan) if the statistic is undefined for all items or without one of the clusters, if
+        The interval; (nan, nan) if the statistic is undefined for all items or without one of the clusters, if
         there are fewer than two clusters, or if leaving out clusters never changes the value (see
         `interval_of_sameness`).
 

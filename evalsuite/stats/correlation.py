@@ -75,7 +75,7 @@ def welch_anova(*groups: Values) -> Significance:
     `equal_var=False`.
 
     Returns:
-        F and p; nan if a group has fewer than two values, or if all its values are equal: its weight would be infinite.
+        F and p; nan if a group has fewer than two values or only equal values, because its weight would be infinite.
 
     Raises:
         ValueError: there are fewer than two groups, a group is empty, or a number is not finite.
@@ -94,7 +94,7 @@ def welch_anova(*groups: Values) -> Significance:
 def rank_replicates(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
-    """Compute the mean coefficient of several pairs of variables over all cases, and the same without each cluster."""
+    """Compute the mean coefficient of several pairs of variables: over all cases, then without each cluster."""
     if len(clusters) < FEWEST:
         return math.nan, []
     each = [without_each_cluster(x, y, clusters, coefficient) for x, y in variables]

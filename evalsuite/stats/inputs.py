@@ -58,7 +58,7 @@ def is_missing(label: object) -> bool:
 
 
 def check_labels(labels: Labels, name: str) -> list[Hashable]:
-    """Convert the labels to a list, and check that none is missing."""
+    """Convert the labels to a list, and check that no label is missing."""
     if not len(labels):
         raise ValueError(f"{name} is empty: no agreement can be measured")
     listed: list[Hashable] = list(labels)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 RESAMPLES = 9999
-"""Number of resamples, for which the quantiles of 95% and 99% intervals are resamples, without interpolation."""
+"""Number of resamples, chosen so that the quantiles of 95% and 99% intervals need no interpolation."""
 
 FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
 CELLS_AT_ONCE = 4_000_000  # Maximum resampled values in memory at a time: about 100 MB for any number of cases.
@@ -109,7 +109,7 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
         clusters: the cluster of each value; see `mean_interval`.
 
     Returns:
-        [0, 1] for a single cluster of several values.
+        The interval; [0, 1] for a single cluster of several values.
 
     Raises:
         ValueError: as for `mean_interval`, or a value is neither 0 nor 1.
@@ -182,7 +182,7 @@ BET_HALVINGS = 30  # Number of bisection steps, enough for nine digits.
 
 
 FEWEST_AMOUNTS = 30
-"""Minimum clusters. The upper bound of lognormal amounts (sigma 1) fails in 5% of samples with 20, in 3% with 30."""
+"""Minimum clusters. The upper bound of lognormal amounts (sigma 1) fails in 5% of samples of 20, in 3% of 30."""
 
 
 def amount_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:

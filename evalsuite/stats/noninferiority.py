@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power for an equal model. 5% may stay undecided, as many as a test may call worse by mistake.
+# The power for an equal model: 5% may stay undecided, the same share that a test may call worse by mistake.
 EQUAL_PASSES = 0.95
 
 
@@ -41,7 +41,8 @@ class LossTest:
         deteriorated: whether the candidate's value is worse.
         margin: the smallest deterioration that matters.
         deviation: standard deviation of the differences: the standard error times the root of `n`. The minimum is the
-            deviation if rare losses of the whole scale made up the margin, because few cases may include no such loss.
+            deviation that rare losses of the whole scale would cause if they added up to the margin, because few cases
+            may include no such loss.
         freedom: the degrees of freedom of the standard error; infinity for shares.
     """
 
@@ -57,8 +58,8 @@ class LossTest:
         """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
 
         The number assumes the same deviation as in the observed cases, and approximates by Student's t distribution
-        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If only as many cases differ
-        as make up the margin, the power is 90%.
+        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If the cases that differ
+        just add up to the margin, the power is 90%.
 
         Args:
             confidence: 1 minus the level of the two-sided test; the margin is tested on one side at half the level.
@@ -128,7 +129,7 @@ class NonInferiority(LossTest):
         low: lower bound of the difference's interval.
         high: upper bound of the difference's interval.
         detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
-            alone; infinity if they can show none.
+            alone; infinity if the cases can show no deterioration.
         method: a description of the test and the interval.
         pairs: the pairs by cluster; None for a statistic that is not a mean over cases.
     """

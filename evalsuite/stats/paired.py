@@ -48,9 +48,9 @@ def paired_difference(
         baseline: finite numbers, one per case.
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
-        scale: the largest difference that two scores can have, if known. The interval then stays within this scale; if
-            all clusters differ by the same amount, it is computed by `interval_of_sameness`. For scores of 0 and 1
-            without clusters, it is Tango's score interval.
+        scale: the largest difference that two scores can have, if known. The interval then stays within this scale. If
+            all clusters differ by the same amount, `interval_of_sameness` computes the interval. Scores of 0 and 1
+            without clusters get Tango's score interval.
 
     Returns:
         For a single cluster, the interval is the whole line or the whole scale, and p is 1.
@@ -88,7 +88,7 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
         candidate: the same cases in the same order.
 
     Returns:
-        1.0 if no case changed.
+        The p-value; 1.0 if as many cases are lost as won.
 
     Raises:
         ValueError: a value is neither 0 nor 1, or the lists differ in length.

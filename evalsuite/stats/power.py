@@ -230,7 +230,7 @@ class DifferenceVariance:
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
     def detectable(self, questions: int, before: int, after: int) -> float:
-        """Compute the smallest loss that this many questions show with a power of 80%; infinity if they show none."""
+        """Compute the smallest loss that this many questions show with a power of 80%; infinity if no loss is shown."""
         variance = self.of(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))

@@ -54,9 +54,9 @@ def ppi_mean(
     With 30 labels and rare failures, the paper's normal interval covers the truth in only 22 to 93% of samples, because
     judge and people rarely differ on a labelled case. So each bound here adds one labelled case on which the judge was
     as wrong as possible, and uses Student's quantile. If the rectified labels are skewed towards a bound, this bound
-    moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). If they do
-    not vary, Clopper and Pearson's interval determines the width. The combination is evalsuite's own;
-    `perf/statistical_promises.py` simulates it.
+    moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). If the
+    rectified labels do not vary, Clopper and Pearson's interval determines the width. The combination is evalsuite's
+    own; `perf/statistical_promises.py` simulates its coverage.
 
     Args:
         labels: people's scores of the labelled cases.

@@ -117,7 +117,8 @@ def bradley_terry(
     pairs = np.unique(design, axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
         raise ValueError("ratings need comparisons that connect all players")
-    # Strengths are determined only up to a constant, so the last player's is fixed at zero; all are centred below.
+    # Strengths are determined only up to a constant, so the last player's strength is fixed at zero; all strengths are
+    # centred below.
     fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
     found = [fit.estimate(contrast[:-1], confidence) for contrast in centred]
@@ -142,7 +143,7 @@ class _Fit:
     def estimate(self, contrast: Array, confidence: float) -> tuple[float, float]:
         """Estimate a linear combination of the coefficients, and half the width of its interval.
 
-        The larger of the two standard errors is used, because the robust one is too small if losses are rare.
+        The larger of the two standard errors is used, because the robust error is too small if losses are rare.
         """
         from scipy.special import stdtrit
 

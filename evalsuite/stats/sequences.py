@@ -54,7 +54,7 @@ def left_by_counting(total: float, n: int, population: int | None) -> tuple[floa
 
 
 def check_population(population: int | None, n: int = -1) -> None:
-    """Refuse an empty population, and another value after all its cases."""
+    """Refuse an empty population, and a further value after a population's last case."""
     if population is not None and population < 1:
         raise ValueError(f"a population has at least one case; got {population}")
     if n == population:

@@ -1,7 +1,8 @@
 """Measure judges' agreement with people, and compare modes by paired tests and as in the paper's figure 3.
 
 In accuracy, a comparison without a usable verdict counts as disagreement. In kappa, a missing verdict is a label that
-people never give. A dialogue without a usable judgement has no score to correlate; tables show how many lack one.
+people never give. A dialogue without a usable judgement has no score to correlate; tables show how many dialogues lack
+a score.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def dialogues(tally: Tally) -> Tally:
 
 
 def kappa(tally: Tally) -> Estimate | None:
-    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
+    """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
     from evalsuite.stats import clustered_kappa
 
     judged = pairs(tally)
@@ -183,7 +184,7 @@ def _remove_mode(row: Row) -> str:
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> Corrected | None:
-    """Correct a mean with a fifth of the labels, or the method's minimum if larger; every run uses the same labels."""
+    """Correct a mean with a fifth of the labels, but at least `FEWEST` labels; every run uses the same labels."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)

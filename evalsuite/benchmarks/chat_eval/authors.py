@@ -146,7 +146,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     """Choose the setting of a `paper:` mode for each aspect; comparisons have the single aspect ''.
 
     The result is empty if any aspect lacks a setting with the mode's strategy, roles and turns. If several settings
-    fit, those for the paper's data and without roles take precedence, then the file that is first in the alphabet.
+    fit, settings for the paper's data come first, then settings without roles, then the alphabetically first file.
     """
     fitting = [setting for setting in settings if _has_slots(setting.template, task) and _fits(setting, mode)]
     fitting.sort(key=lambda setting: (f"/{SETS[task]}/" not in setting.file, _has_role(setting), setting.file))

@@ -119,7 +119,7 @@ def _make_pair(
 
 
 def _list_names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
-    """List names that would reveal an answer's system, without plain words, because any answer may contain them."""
+    """List names that would reveal an answer's system, except plain words, which any answer may contain."""
     yield from NAMES.get(system, ())
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 

@@ -113,7 +113,7 @@ PAIR_SETS = {
         systems=_place("chosen_model", "rejected_model"),
     ),
 }
-"""The sets by folder name. In RewardBench, answers have no order, so a hash decides whether the better one is first."""
+"""The sets by folder name. In RewardBench, answers have no order, so a hash decides whether the better is first."""
 
 
 def read_set(name: str, folder: Path) -> Iterator[Sample]:
@@ -130,7 +130,7 @@ def read_set(name: str, folder: Path) -> Iterator[Sample]:
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case
         category = f"{name}: {sample.tags['category']}"
-        # Leave out plain words, because any answer may contain them.
+        # Leave out plain words, because any answer may contain such words.
         about = {"names": [system for system in systems if not system.isalpha()], "human": sample.target}
         tags = {"task": "pairs", "set": name, "category": category, "cluster": cluster}
         yield replace(sample, id=case, tags=tags, metadata={**sample.metadata, **about})

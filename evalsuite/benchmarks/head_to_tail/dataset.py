@@ -150,7 +150,7 @@ def _write_non_empty(text: Any, path: Path, where: str) -> str:
     return str(text).strip()
 
 
-# Longest identifier in characters; longer ones are replaced by a digest.
+# Longest identifier in characters; longer identifiers are replaced by a digest.
 _LONGEST_ENTITY = 60
 
 
@@ -158,8 +158,8 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
     """Yield one sample per question and mode, except for questions that the mode cannot ask.
 
     The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
-    people are likely to ask the question. The metadata have the entity. If the mode uses them, they also have another
-    question of the template (`example`) or the sentence with a gap (`gap`).
+    people are likely to ask the question. The metadata contain the entity and, if the mode uses it, another question of
+    the template (`example`) or the sentence with a gap (`gap`).
     """
     counts: Counter[tuple[str, str]] = Counter()
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
@@ -242,7 +242,7 @@ def predicate_buckets(questions: Path) -> dict[str, str]:
     return {template: bucket for template, _, bucket in lines[1:]}
 
 
-# The verbs of questions such as "Who directed ...?", and the past participles that differ from them.
+# The verbs of questions such as "Who directed ...?", and the past participles that differ from the verbs.
 _DONE = (
     "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
     "publishes|wrote"
@@ -317,7 +317,7 @@ def with_gap(question: str) -> str | None:
     return None
 
 
-# Unnatural templates: first those of `evalsuite build`, then those of the published scripts.
+# Unnatural templates: first the templates of `evalsuite build`, then the templates of the published scripts.
 _UNNATURAL = {
     *("goodreads-book-isbn10", "goodreads-book-isbn13", "imdb-person-department", "imdb-person-specialty"),
     *("imdb-title-running-time", "mag-journal-issn", "mag-paper-doi", "mag-paper-publisher"),

@@ -183,7 +183,7 @@ def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Me
     """Build the conversation for one question (or sentence with a gap); the earlier turns are examples.
 
     Every turn repeats the instructions, because small models forget instructions that are stated only once. `example`
-    is another question of the same template, for modes that use one.
+    is another question of the same template, for modes that show an example.
     """
     chosen = OWN_MODES[mode]
     task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."

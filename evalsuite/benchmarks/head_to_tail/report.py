@@ -30,7 +30,7 @@ PREFACE = (
     "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
     '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
 )
-# The suffix of the scores for each rule, and for the judge, that decides whether an answer is right.
+# Suffixes of score names, by the rule or judge that decides whether an answer is right.
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 VERDICTS = {"judge": "_lm", **_RULES}
 _RATES = ("accuracy", "hallucination", "missing")
@@ -38,7 +38,7 @@ COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent
 
 
 def report(views: Sequence[RunView]) -> Section:
-    """Build the section for one run, or for several side by side."""
+    """Build the section for one run, or for several runs side by side."""
     lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
     blocks: list[Block] = [
         _make_preface(views, lines),
@@ -258,7 +258,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on shared questions in the same mode (Table 7); None if none are shared."""
+    """Compare each run with the first run on shared questions in the same mode (Table 7); None if no question is shared."""
     rows: list[list[Cell]] = []
     first = _by_mode(views[0])
     for view in views[1:]:
@@ -391,7 +391,7 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on shared questions, with entities as clusters; None if none are shared."""
+    """Compute the paired change of a rate on shared questions, with entities as clusters; None if no question is shared."""
     from evalsuite import stats
 
     before, after = (_map_by_question(tally, rate) for tally in (base, part))

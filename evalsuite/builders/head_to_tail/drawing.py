@@ -280,7 +280,7 @@ class QuestionSource(ABC):
 
     @abstractmethod
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about at least `sizes[template]` entities per bucket, or about all if a bucket has fewer."""
+        """Draw questions about `sizes[template]` or more entities per bucket, or about all entities of a bucket."""
 
 
 class DumpSource(QuestionSource):
