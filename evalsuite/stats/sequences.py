@@ -266,7 +266,7 @@ class _Gambler:
         return self.bound if self._population is None else max(self.bound, self._sum / self._population)
 
     def _expect(self) -> Array:
-        """Compute the next score's expected value under each hypothesised mean; only positive values."""
+        """Compute the next score's expected value under each hypothesised mean; drop impossible means."""
         import numpy as np
 
         if self._population is None:
