@@ -11,7 +11,7 @@ from evalsuite.commands import add_code, add_reports_folder, own_declarations, w
 from evalsuite.commands.score import add_table_form, read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.phrases import number_of
-from evalsuite.output.reports.case_block import baseline_line, case_block
+from evalsuite.output.reports.case_block import add_baseline_answer, case_block
 from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
 from evalsuite.results.runs import load_run
 
@@ -84,7 +84,7 @@ def run_diff(options: argparse.Namespace) -> int:
         )
         if options.answers:
             block = case_block(after.read(change.case))
-            sys.stdout.write(f"{block}\n{baseline_line(before.read(change.case))}\n\n")
+            sys.stdout.write(f"{add_baseline_answer(block, before.read(change.case))}\n\n")
     write_lines(_summarise_changes(before, after, changes, options.most))
     return 0
 
@@ -127,7 +127,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
     """Print the table with its differences marked, then a line for each cell that differs."""
     pair = {"prediction": read_table(options.first), "reference": read_table(options.second)}
     score = score_pair(pair, options.format, any_order=options.any_order)
-    differing = [cell for cell in score.cells if cell.state != "equal"]
+    differing = score.differences
     show_score(score)
     write_lines(["", *differing[: options.most], *([] if differing else ["no cell differs"])])
     if len(differing) > options.most:

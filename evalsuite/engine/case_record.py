@@ -45,6 +45,7 @@ class CaseFindings:
     # the transcript and the judges' scores; None if the case has no solver or was not solved yet
     solved: Solved | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)  # Names of the scores that the test has read.
     notes: dict[str, str] = field(default_factory=dict)
     logs: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -120,9 +121,10 @@ class CaseFindings:
         """Return the scores for the test; a score's repr contains the scorer's note."""
         self.transcript_of(case)
         notes = self.notes
-        return CaseScores(
-            (name, NotedScore(value, notes[name]) if name in notes else value) for name, value in self.scores.items()
-        )
+        scores = {
+            name: NotedScore(value, notes[name]) if name in notes else value for name, value in self.scores.items()
+        }
+        return CaseScores(scores, self.read)
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
         """Note an exception of a case, and tell whether the exception means a missed threshold."""

@@ -54,7 +54,21 @@ class NotedScore(float):
 
 
 class CaseScores(dict[str, float]):
-    """The fixture `scores`. A missing score raises an error that lists the existing scores."""
+    """The fixture `scores`. A missing score raises an error that lists the existing scores.
+
+    Args:
+        scores: the scores by name.
+        read: a set to which each name is added when a test reads the score.
+    """
+
+    def __init__(self, scores: Mapping[str, float], read: set[str]) -> None:
+        super().__init__(scores)
+        self._read = read
+
+    def __getitem__(self, name: str) -> float:
+        """Return a score."""
+        self._read.add(name)
+        return super().__getitem__(name)
 
     def __missing__(self, name: str) -> float:
         """Raise the error that lists the existing scores."""

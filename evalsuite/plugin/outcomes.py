@@ -141,7 +141,11 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         _excuse(findings, report, None if is_looking_closer(item.config) else excuse)
     item.stash[FAILURES] = item.stash.get(FAILURES, 0) + report.failed
     if findings.outcome in {"failed", "error"}:
-        explain(item, call, report, case_block(findings.record(case, item.nodeid, process.model_name or "")))
+        record = findings.record(case, item.nodeid, process.model_name or "")
+        # A test that reads no score by its name may depend on any score.
+        few = findings.read and item.config.option.verbose <= 0
+        main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
+        explain(item, call, report, case_block(record, scores={main, *findings.read} if few else ()))
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
@@ -279,11 +283,11 @@ def block_of(report: pytest.TestReport) -> str:
 
 def add_baseline(report: pytest.TestReport, baseline: Run | None) -> None:
     """Add the baseline's answer to the block of a failed case."""
-    from evalsuite.output.reports.case_block import baseline_line
+    from evalsuite.output.reports.case_block import add_baseline_answer
 
     if baseline is None or report.nodeid not in baseline.offsets:
         return
     sections = getattr(report.longrepr, "sections", [])
     for at, (name, block, sep) in enumerate(sections):
         if name == SECTION:
-            sections[at] = (name, f"{block}\n{baseline_line(baseline.read(report.nodeid))}", sep)
+            sections[at] = (name, add_baseline_answer(block, baseline.read(report.nodeid)), sep)

@@ -24,7 +24,7 @@ from evalsuite.plugin.pytest_internals import remember_failures, session_of
 from evalsuite.results.run_folders import REPORT, interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
@@ -165,19 +165,20 @@ def _report_all(config: pytest.Config, report: RunReport) -> None:
     others = [plugin for name in UNINFORMED if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    for decided in _make_reports(report):
+    for decided in _make_reports(report, every_score=config.option.verbose > 0):
         report_to_others(report=decided)
         if decided.failed and terminal is not None:
             terminal.stats.setdefault("failed", []).append(decided)
 
 
-def _make_reports(report: RunReport) -> Iterator[pytest.TestReport]:
+def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
     verdict = report.verdict
     for decision in verdict.decisions:
         red = decision.verdict != "met"
         # The test's name is the gate; pytest prints the name before this line.
         line = f"{decision.verdict}: {measured_line(decision)}"
-        text = "\n\n".join([line, *(_list_blocks_behind(decision, report) if red else ())])
+        metrics = None if every_score else (decision.gate.metric,)
+        text = "\n\n".join([line, *(_list_blocks_behind(decision, report, metrics) if red else ())])
         # pytest treats the text after a bracket as parameters, and adds the closing bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", text, red=red)
@@ -194,9 +195,9 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
         yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 
-def _list_blocks_behind(decision: GateDecision, report: RunReport) -> Iterator[str]:
+def _list_blocks_behind(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
     # The gate's worst cases, each with its block.
-    for title, block in blocks(list_worst_cases(decision, report.run), report.run, report.baseline):
+    for title, block in blocks(list_worst_cases(decision, report.run), report.run, report.baseline, metrics):
         yield f"{for_terminal(title)}\n{block}"
 
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
+if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
+MANY = """
+from evalsuite import Sample, Score, benchmark, generate
+
+def score(sample, transcript):
+    named = dict.fromkeys(("best", "exact_match", "explained", "further", "other"), 0.5)
+    return {{**named, "explained": Score(0.5, "half of it")}}
+
+@benchmark("many", [Sample(id="jp", input="Osaka")], solver=generate(), scorers=[score])
+def test_many(scores):
+    assert {statement}
+"""
 BLOCK = ["question  Osaka", "answer    Osaka", "target    Tokyo", "score     exact_match 0.0000"]
 
 
@@ -103,3 +114,35 @@ def test_escape_sequences_of_an_answer_do_not_reach_the_terminal(suite: Suite) -
     result = suite.run("--model=function:evil:answer", "-k", "jp", model=False)
     result.stdout.fnmatch_lines(["answer    [[]2Jgone"])
     result.stdout.no_fnmatch_line("::error*")
+
+
+@pytest.mark.parametrize(
+    ("statement", "options", "names"),
+    [
+        ('scores["exact_match"] == 1.0', (), ["best", "exact_match", "explained"]),
+        ('scores["exact_match"] == 1.0', ("-v",), ["best", "exact_match", "explained", "further", "other"]),
+        ("min(scores.values()) > 0.5", (), ["best", "exact_match", "explained", "further", "other"]),
+    ],
+)
+def test_a_block_shows_the_scores_that_were_read_or_explained_and_counts_the_others(
+    suite: Suite, workers: tuple[str, ...], statement: str, options: tuple[str, ...], names: list[str]
+) -> None:
+    suite.pytester.makepyfile(test_many=MANY.format(statement=statement))
+    result = suite.run(*workers, *options, "--run", "many", "test_many.py")
+    lines = [line.split()[:2] for line in result.stdout.lines if line.startswith("score")]
+    more = [["scores", str(5 - len(names))]] if len(names) < 5 else []
+    assert lines == [*(["score", name] for name in names), *more]
+    again = suite.run(*workers, "--run", "again", "--baseline", "many", *options, "test_many.py")
+    (baseline,) = {line.strip() for line in again.stdout.lines if line.strip().startswith("(best")}
+    assert [pair.split()[0] for pair in baseline.strip("()").split(", ")] == names
+    comment = (suite.path / "reports/many/comment.md").read_text("utf-8")
+    assert "score     best 0.5000\nscore     explained 0.5000 - half of it\nscores    3 more" in comment
+
+
+def test_a_missed_gate_shows_its_own_score(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(test_many=MANY.format(statement="scores"))
+    result = suite.run(*workers, "--run", "one", "--gate=many.other >= 0.6", "test_many.py")
+    assert [line.split()[1] for line in result.stdout.lines if line.startswith("score")] == [
+        "best", "explained", "other", "2"
+    ]  # fmt: skip
+    assert "score     other 0.5000" in (suite.path / "reports/one/comment.md").read_text("utf-8")

@@ -175,7 +175,7 @@ def _count_wrong(score: TableScore) -> list[list[Any]]:
 
 def _describe_differences(score: TableScore) -> str:
     """Name the first differing cells in one line, such as `Gulls / Wins: 7, not 8`."""
-    differences = [cell for cell in score.cells if cell.state != "equal"]
+    differences = score.differences
     named = "; ".join(ends_of_line(str(cell), LONGEST_CELL) for cell in differences[:MOST_NAMED])
     return named + (f"; and {more:,} more" if (more := len(differences) - MOST_NAMED) > 0 else "")
 

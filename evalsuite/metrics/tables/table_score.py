@@ -118,6 +118,11 @@ class TableScore:
         return [cell for rows in self.compared for row in rows for cell in row]
 
     @property
+    def differences(self) -> list[ComparedCell]:
+        """The cells that differ; blank cells of rows and columns that only one side has do not differ."""
+        return [cell for cell in self.cells if cell.state != "equal" and (cell.predicted or cell.wanted)]
+
+    @property
     def compared(self) -> list[list[list[ComparedCell]]]:
         """The compared cells by table and row; rows and columns of only one side are included at their positions."""
         return [_compare_pair(pair) for pair in self.match.content.pairs]
@@ -141,7 +146,7 @@ class TableScore:
             "form": self.form,
             "parts": dict(self.parts),
             "facts": [asdict(fact) for fact in self.facts],
-            "differences": [asdict(cell) for cell in self.cells if cell.state != "equal"],
+            "differences": list(map(asdict, self.differences)),
             "signature": self.signature,
         }
 
@@ -301,7 +306,8 @@ class ComparedCell:
 
     def __str__(self) -> str:
         """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""
-        where = " / ".join(name for name in (self.row, self.column) if name)
+        names = ("head",) if self.column and self.column == (self.wanted or self.predicted) else (self.row, self.column)
+        where = " / ".join(filter(None, names))
         predicted, wanted = self.predicted or "(blank)", self.wanted or "(blank)"
         value = {
             "equal": wanted,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from evalsuite.output.reports.section import Column
 from evalsuite.results.judge_labels import scores_by_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from evalsuite.core.types import Outcome, Record
     from evalsuite.decisions.gates import GateDecision
@@ -24,35 +25,42 @@ if TYPE_CHECKING:
 
 MOST = 1000  # maximum characters of each text; `evalsuite report case --full` prints complete texts
 INDENT = 10
+SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
 
-def case_block(record: Record, *, most: int | None = MOST) -> str:
+def case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
     """Write the block for one case, safe to print on a terminal.
 
     Args:
         most: maximum characters of each text; None shows each text in full.
+        scores: names of the scores to show beside those with a reason; an empty collection shows all scores.
     """
-    return "\n".join(_write_labelled(label, text, most) for label, text in _list_parts(record))
+    return "\n".join(_write_labelled(label, text, most) for label, text in _list_parts(record, scores))
 
 
-def baseline_line(record: Record, *, most: int | None = MOST) -> str:
-    """Write the baseline's answer to the same case, as a further line of the case's block."""
+def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
+    """Add the baseline's answer to the same case, with the scores that the case's block shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
-    scores = ", ".join(f"{name} {number(value, NUMBER)}" for name, value in record.scores.items())
-    return _write_labelled("baseline", f"{answer}\n({scores or record.outcome})", most)
+    shown = frozenset(SHOWN_SCORE.findall(block))
+    values = ", ".join(f"{name} {number(value, NUMBER)}" for name, value in record.scores.items() if name in shown)
+    line = _write_labelled("baseline", f"{answer}\n({values or record.outcome})", most)
+    return f"{block}\n{line}"
 
 
-def _list_parts(record: Record) -> Iterator[tuple[str, str]]:
+def _list_parts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, str]]:
     yield "question", record.input
     if record.transcript is not None:
         yield "answer", record.transcript.answer or "(empty)"
     if record.target is not None:
         targets = record.target if isinstance(record.target, list | tuple) else [record.target]
         yield "target", " | ".join(map(str, targets))
-    for name, value in record.scores.items():
+    shown = [name for name in record.scores if not scores or name in scores or name in record.notes]
+    for name in shown:
         reason = record.notes.get(name)
-        yield "score", f"{name} {number(value, NUMBER)}{f' - {reason}' if reason else ''}"
+        yield "score", f"{name} {number(record.scores[name], NUMBER)}{f' - {reason}' if reason else ''}"
+    if more := len(record.scores) - len(shown):
+        yield "scores", f"{more} more with -v, on the page, and by `evalsuite report case`"
     for signature, names in scores_by_signature(record.facts).items():
         yield "judged", f"{', '.join(names)} by {signature}"
     if record.outcome == "error":
@@ -103,14 +111,22 @@ def _list_uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
     return (row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None)
 
 
-def blocks(cases: Sequence[str], run: Run, baseline: Run | None) -> Iterator[tuple[str, str]]:
-    """Yield for each case its name with outcome, and its block with the baseline's answer."""
+def blocks(
+    cases: Iterable[str], run: Run, baseline: Run | None, metrics: Collection[str] | None
+) -> Iterator[tuple[str, str]]:
+    """Yield for each case its name with outcome, and its block with the baseline's answer.
+
+    Args:
+        metrics: names of the scores to show beside each benchmark's main metric; None shows all scores.
+    """
     for case in cases:
         record = run.read(case)
-        lines = [case_block(record, most=LONGEST_TEXT)]
+        main = run.benchmarks[record.benchmark].primary
+        scores = {main, *metrics} if main and metrics is not None else ()
+        block = case_block(record, most=LONGEST_TEXT, scores=scores)
         if baseline is not None and case in baseline.offsets:
-            lines.append(baseline_line(baseline.read(case), most=LONGEST_TEXT))
-        yield f"{case.rpartition('::')[2]}: {OUTCOMES[record.outcome]}", "\n".join(lines)
+            block = add_baseline_answer(block, baseline.read(case), most=LONGEST_TEXT)
+        yield f"{case.rpartition('::')[2]}: {OUTCOMES[record.outcome]}", block
 
 
 OUTCOMES = {"passed": "passed", "failed": "below threshold", "error": "error", "skipped": "skipped"}

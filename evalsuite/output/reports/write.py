@@ -132,7 +132,9 @@ def comment(report: RunReport) -> str:
             if len(text) + len(more) > LONGEST_COMMENT:
                 return f"{text}\n\nThe rest is in the report of run {report.run.folder.name}."
             text += f"\n\n{more}"
-    for title, block in blocks(cases_to_show(report.run, report.verdict, MOST_CASES), report.run, report.baseline):
+    cases = cases_to_show(report.run, report.verdict, MOST_CASES)
+    gated = {decision.gate.metric for decision in report.verdict.decisions}
+    for title, block in blocks(cases, report.run, report.baseline, gated):
         more = render_passage(Passage(title, block, folded=True, whole=True))
         if len(text) + len(more) <= LONGEST_COMMENT:
             text += f"\n\n{more}"

@@ -180,9 +180,9 @@ def test_a_template_has_its_own_verdicts() -> None:
 
 def test_a_test_that_asks_for_the_missing_score_is_told_why() -> None:
     with pytest.raises(ScoringError, match="the judge cannot tell 'plain'"):
-        CaseScores({"plain_cannot_tell": 1.0})["plain"]
+        CaseScores({"plain_cannot_tell": 1.0}, set())["plain"]
     with pytest.raises(ScoringError, match="no scorer gives the score 'plain'"):
-        CaseScores({"plain_cannot_tell": 0.0})["plain"]
+        CaseScores({"plain_cannot_tell": 0.0}, set())["plain"]
 
 
 def affirm(_: Any) -> str:

@@ -42,6 +42,10 @@ def test_a_note_names_up_to_three_differing_cells(answer: str, wanted: str, expe
     assert note(answer, wanted) == expected
 
 
+def test_blank_cells_of_missing_rows_are_not_named() -> None:
+    assert note("| Team | Wins |\n|---|---|\n| Gulls 0 | 8 |", f"{table('8')}\n| | 5 |") == "Wins: missing 5"
+
+
 def test_a_note_shows_both_ends_of_a_long_cell_without_control_characters() -> None:
     written = note(table("7 \x1b[31m" + "x " * 500), table("8"))
     assert len(written) <= LONGEST_CELL

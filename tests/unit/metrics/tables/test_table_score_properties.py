@@ -32,8 +32,8 @@ def rectangles() -> st.SearchStrategy[Rows]:
     tables = st.tuples(st.integers(1, 4), st.integers(2, 5)).flatmap(
         lambda size: st.lists(st.lists(WORDS, min_size=size[0], max_size=size[0]), min_size=size[1], max_size=size[1])
     )
-    # A table of dashes alone is blank, which is an error in a reference.
-    return tables.filter(lambda rows: any(cell.strip("-") for row in rows for cell in row))
+    # A row of dashes alone is Markdown's rule below the head; a table of them is blank, an error in a reference.
+    return tables.filter(lambda rows: all(any(cell.strip("-") for cell in row) for row in rows))
 
 
 def write(rows: Sequence[Sequence[str]], written: Format) -> str:
