@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.types import Message, Transcript
+from evalsuite.core.types import Message, ToolCall, Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Completion, ToolCall
+    from evalsuite.core.types import Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,45 @@ class TraceSpan:
     begin: int  # Nanoseconds since 1970.
     event: Mapping[str, Any]  # The span as an event of a transcript, without the field `begin`.
     call: LoggedCall | None  # The model call that the span describes.
+    executed: tuple[Mapping[str, Any], str] | None = None  # Arguments and result of the tool that the span describes.
+    answer: str | None = None  # The text that the agent that the span describes returned.
 
 
 @dataclass(slots=True)
 class _Conversation:
     """Calls that each continue where the previous one ended."""
 
-    messages: list[Message]
-    keys: list[object]
+    messages: list[Message] = field(default_factory=list)
+    # The messages of the last call, without its reply, as `_key` identifies them.
+    keys: list[object] = field(default_factory=list)
+    # Indices of replies that the application sent again as other text.
+    rewritten: set[int] = field(default_factory=set)
 
-    def continues_in(self, keys: list[object]) -> bool:
-        return keys[: len(self.keys)] == self.keys
+    def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
+        """Count the messages of a request that are known; return whether the last reply is among these unchanged.
 
-    def observations(self, reply: int) -> dict[str, str]:
-        """Return the results that the application sent for the tool calls of one reply, by call id."""
-        answers = itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply + 1 :])
+        The count is 0 if the request does not continue this conversation. A reply that was sent again as other text
+        must contain the reply's own text and the ids of its tool calls, as in smolagents.
+        """
+        place, reply = len(self.keys), self.messages[-1]
+        if keys[:place] != self.keys or len(keys) == place:
+            return 0, False
+        if keys[place] == _key(reply):
+            return place + 1, True
+        again = list(itertools.takewhile(lambda message: message.role == "assistant", sent[place:]))
+        text = "\n".join(message.content for message in again)
+        marks = [reply.content.strip(), *(call.id for call in reply.tool_calls)]
+        return (place + len(again) if any(marks) and all(mark in text for mark in marks) else 0), False
+
+    def observations(self, place: int) -> dict[str, str]:
+        """Return the results that the application sent for the tool calls of one reply, by call id.
+
+        Results that were sent as a user's text are not separated: each call has the whole text.
+        """
+        answers = list(itertools.takewhile(lambda message: message.role != "assistant", self.messages[place + 1 :]))
+        if place in self.rewritten and answers:
+            text = "\n".join(message.content for message in answers).removeprefix("Observation:").strip()
+            return {call.id: text for call in self.messages[place].tool_calls}
         return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
 
 
@@ -93,7 +117,8 @@ class CallLog:
             log = CallLog(self.calls or [span.call for span in spans if span.call])
             shown = ({**span.event, "begin": (span.begin - spans[0].begin) / 1e9} for span in spans)
             filled = log.complete(transcript)
-            return dataclasses.replace(filled, events=(*filled.events, *shown))
+            events = _add_executions(filled.events, spans)
+            return dataclasses.replace(filled, events=(*events, *shown))
         if transcript.messages or transcript.events or not self.calls:
             return transcript
         conversations, replies = self._group_calls()
@@ -114,13 +139,16 @@ class CallLog:
         conversations: list[_Conversation] = []
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
-            sent = [_key(message) for message in call.messages]
-            continued = [open_one for open_one in conversations if open_one.continues_in(sent)]
-            conversation = max(continued, key=lambda candidate: len(candidate.keys), default=_Conversation([], []))
-            if not continued:
+            keys = list(map(_key, call.messages))
+            known = [(*candidate.count_known(call.messages, keys), candidate) for candidate in conversations]
+            count, unchanged, conversation = max(known, key=lambda one: one[:2], default=(0, False, _Conversation()))
+            if not count:
+                conversation = _Conversation()
                 conversations.append(conversation)
-            conversation.messages += [*call.messages[len(conversation.keys) :], call.reply]
-            conversation.keys = [*sent, _key(call.reply)]
+            elif not unchanged:
+                conversation.rewritten.add(len(conversation.messages) - 1)
+            conversation.messages += [*call.messages[count:], call.reply]
+            conversation.keys = keys
             replies.append((conversation, len(conversation.messages) - 1))
         return conversations, replies
 
@@ -158,6 +186,20 @@ class CallLog:
             if found is not None:
                 return found
         return ""
+
+
+def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
+    """Add the executions of tools that no reply calls by name, such as those in a program that a reply contains."""
+    called = {event.get("tool") for event in events}
+    added: list[Mapping[str, Any]] = []
+    turn = 0
+    for span in spans:
+        turn += span.call is not None
+        if span.executed and span.event["tool"] not in called:
+            arguments, result = span.executed
+            call = ToolCall("", span.event["tool"], json.dumps(arguments))
+            added.append({**_call_event(max(turn, 1), call, result), "failed": span.event["failed"]})
+    return sorted((*events, *added), key=lambda event: event.get("turn", 0)) if added else list(events)
 
 
 def _is_same_call(one: ToolCall, other: ToolCall) -> bool:

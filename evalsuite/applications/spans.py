@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,19 @@ KEPT = ("gen_ai.", "llm.", "openinference.", "retrieval.", "langsmith.", "reques
 OPERATIONS = {"agent": "invoke_agent", "llm": "chat", "tool": "execute_tool", "retriever": "retrieval"}
 """GenAI operations by the kinds of spans of OpenInference and LangSmith."""
 NAMES = {"tool": ("gen_ai.tool.name", "tool.name"), "agent": ("gen_ai.agent.name",)}
+EXECUTION_VALUES = {
+    "execute_tool": (
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.call.result",
+        "input.value",
+        "output.",
+        "tool.parameters",
+    ),
+    "invoke_agent": ("output.",),
+}
+"""Attributes with arguments and results, by operation; spans of other operations repeat their messages in these."""
+ROLES = {"tool-call": "assistant", "tool-response": "user"}
+"""Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""
 LONGEST_NAME = 200  # Characters.
 LATEST = 2**64  # Nanoseconds since 1970, as OTLP counts them.
 
@@ -37,6 +51,7 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 if not 0 <= begin < LATEST or end >= LATEST:
                     raise ValueError(f"times from {begin:.3g} to {end:.3g}")
                 attributes = {str(pair["key"]): _read_value(pair.get("value")) for pair in span.get("attributes", ())}
+                kept = KEPT + EXECUTION_VALUES.get(_find_operation(attributes), ())
                 yield {
                     "trace": str(span["traceId"]),
                     "id": str(span.get("spanId", "")),
@@ -45,15 +60,14 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     "begin": begin,
                     "seconds": max(0, end - begin) / 1e9,
                     "failed": (span.get("status") or {}).get("code") in {2, "STATUS_CODE_ERROR"},
-                    "attributes": {name: value for name, value in attributes.items() if name.startswith(KEPT)},
+                    "attributes": {name: value for name, value in attributes.items() if name.startswith(kept)},
                 }
 
 
 def read_span(plain: Mapping[str, Any]) -> TraceSpan:
     """Read one span of `list_spans`."""
     attributes = plain["attributes"]
-    kind = attributes.get("openinference.span.kind") or attributes.get("langsmith.span.kind") or ""
-    operation = str(attributes.get("gen_ai.operation.name") or OPERATIONS.get(str(kind).lower(), str(kind).lower()))
+    operation = _find_operation(attributes)
     event = {
         "kind": "span",
         "operation": operation[:LONGEST_NAME],
@@ -62,10 +76,37 @@ def read_span(plain: Mapping[str, Any]) -> TraceSpan:
     for field, names in NAMES.items():
         found = [str(attributes[name])[:LONGEST_NAME] for name in names if name in attributes]
         event |= {field: found[0]} if found else {}
+    is_text = attributes.get("output.mime_type", "text/plain") == "text/plain"
     documents = list(_list_documents(attributes))
     if documents:
         event["documents"] = documents
-    return TraceSpan(plain["begin"], event, _read_call(attributes, operation, plain["seconds"]))
+    return TraceSpan(
+        plain["begin"],
+        event,
+        _read_call(attributes, operation, plain["seconds"]),
+        _read_execution(attributes) if operation == "execute_tool" and "tool" in event else None,
+        attributes.get("output.value") if operation == "invoke_agent" and is_text else None,
+    )
+
+
+def _find_operation(attributes: Mapping[str, Any]) -> str:
+    kind = str(attributes.get("openinference.span.kind") or attributes.get("langsmith.span.kind") or "").lower()
+    return str(attributes.get("gen_ai.operation.name") or OPERATIONS.get(kind, kind))
+
+
+def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the arguments and the result of a tool's span; the arguments are empty if they are not an object."""
+    given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
+    result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
+    with suppress(ValueError):
+        given = _parse(given)
+    if not isinstance(given, dict):
+        given = {}
+    if {"args", "kwargs"} <= given.keys():
+        # The instrumentation of smolagents stores a Python call.
+        names = _parse(attributes.get("tool.parameters") or "{}")
+        given = {**dict(zip(names, given["args"], strict=False)), **given["kwargs"]}
+    return given, _write_json(result)
 
 
 def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -164,15 +205,23 @@ def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
                 calls[int(number)][int(made)][field] = _write_json(value)
             else:
                 messages[int(number)][rest] = value
-    return [
-        Message(
-            message.get("role", "user"),
-            str(message.get("content") or ""),
-            tuple(
-                ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
-                for _, call in sorted(calls[number].items())
-            ),
-            message.get("tool_call_id"),
+    read: list[Message] = []
+    for place, message in sorted(messages.items()):
+        role = message.get("role", "user")
+        text = str(message.get("content") or "") or _join_texts(message)
+        requested = tuple(
+            ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
+            for _, call in sorted(calls[place].items())
         )
-        for number, message in sorted(messages.items())
-    ]
+        if role == "tool-call" and read and read[-1].role == "assistant":
+            # smolagents sends both as one message.
+            read[-1] = Message("assistant", f"{read[-1].content}\n{text}".lstrip("\n"))
+        else:
+            read.append(Message(ROLES.get(role, role), text, requested, message.get("tool_call_id")))
+    return read
+
+
+def _join_texts(message: Mapping[str, Any]) -> str:
+    """Join the texts of a message that consists of numbered contents."""
+    contents = (name.split(".") for name in message if name.endswith(".message_content.text"))
+    return "\n".join(str(message[".".join(name)]) for name in sorted(contents, key=lambda name: int(name[1])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import subprocess
@@ -154,6 +155,7 @@ def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[di
     asked = [message for message in log.calls[0].messages if message.role not in {"system", "developer"}]
     plain = [encode_message(message) for message in asked]
     is_text = len(asked) == 1 and isinstance(plain[0]["content"], str)
+    transcript = dataclasses.replace(transcript, answer=more.get("answer", transcript.answer))
     yield {
         **more,
         "id": name,
@@ -165,5 +167,7 @@ def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[di
 
 def _read_trace(trace: str, members: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
     spans = sorted(members, key=lambda span: span.begin)
+    # An agent may return something other than the model's last text, such as the argument of a last tool call.
+    answer = next(({"answer": span.answer} for span in spans if span.answer), {})
     name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
-    yield from _write_line(name, CallLog([span.call for span in spans if span.call], spans=spans), {})
+    yield from _write_line(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)

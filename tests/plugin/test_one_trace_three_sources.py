@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.commands import traces
+from evalsuite.core.types import Message
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -19,14 +20,22 @@ from openai import AsyncOpenAI
 
 
 def agent(messages, tools=()):
-    if messages[-1]["role"] != "tool":
-        call = {"name": "weather", "arguments": json.dumps({"city": messages[-1]["content"]})}
-        return {"content": "", "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
-    return "It is " + messages[-1]["content"]
+    content = messages[-1]["content"]
+    said = content if isinstance(content, str) else content[-1]["text"]
+    asks, names = "sunny" not in said, [tool["function"]["name"] for tool in tools]
+    if not names:
+        code = "print(weather('Oslo'))" if asks else "final_answer('It is sunny in Oslo')"
+        return f"<code>\\n{code}\\n</code>"
+    if not asks and "final_answer" not in names:
+        return "It is " + said
+    name, given = ("weather", {"city": "Oslo"}) if asks else ("final_answer", {"answer": "It is sunny in Oslo"})
+    call = {"name": name, "arguments": json.dumps(given)}
+    return {"content": "", "tool_calls": [{"id": f"call_{len(messages)}", "type": "function", "function": call}]}
 
 
 def serve(request):
-    said = agent(json.loads(request.content)["messages"])
+    body = json.loads(request.content)
+    said = agent(body["messages"], body.get("tools", ()))
     message = {"content": said} if isinstance(said, str) else said
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
@@ -57,8 +66,8 @@ SAMPLES = [Sample(id="a", input="Oslo", target="sunny in Oslo")]
 
 FRAMEWORK
 
-async def by_wire(question, client):
-    return await ask(question, client)
+async def by_wire(question, CLIENT):
+    return await ask(question, CLIENT)
 
 
 async def by_spans(question):
@@ -147,16 +156,60 @@ async def ask(question, client):
     return (await graph.compile().ainvoke({"messages": [("user", question)]}))["messages"][-1].content
 """,
 }
+SMOLAGENTS = """
+import asyncio
+
+import httpx
+from app import serve
+from openai import AsyncOpenAI
+from openinference.instrumentation.smolagents import SmolagentsInstrumentor
+from smolagents import CodeAgent, OpenAIModel, ToolCallingAgent, tool
+
+SmolagentsInstrumentor().instrument(tracer_provider=PROVIDER)
+
+
+@tool
+def weather(city: str) -> str:
+    '''The weather.
+
+    Args:
+        city: the city.
+    '''
+    return f"sunny in {city}"
+
+
+async def ask(question, client):
+    past = isinstance(client, AsyncOpenAI)
+    transport = {"http_client": httpx.Client(transport=httpx.MockTransport(serve))} if past else {}
+    model = OpenAIModel("m", api_base=str(client.base_url), api_key=client.api_key, client_kwargs=transport)
+    agent = AGENT(tools=[weather], model=model, verbosity_level=0)
+    return await asyncio.to_thread(agent.run, question)
+"""
 
 
 def outline(transcript: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """Return the messages with their calls, and the calls with their observations."""
     messages = [
-        (one["role"], one["content"], [call["function"] for call in one.get("tool_calls") or ()])
+        (one["role"], Message.from_openai(one).content, [call["function"] for call in one.get("tool_calls") or ()])
         for one in transcript["messages"]
     ]
     calls = [event for event in transcript["events"] if event["kind"] == "call"]
     return messages, [(call["tool"], call["arguments"], call["observation"]) for call in calls]
+
+
+def read_three_sources(suite: Suite, framework: str, client: str = "client") -> list[dict[str, Any]]:
+    """Return the transcripts of an agent from its model calls, from its spans, and from the stored trace."""
+    (suite.path / "app.py").write_text(APP, "utf-8")
+    cases = CASES.replace("FRAMEWORK", framework).replace("CLIENT", client)
+    (suite.path / "test_capitals.py").write_text(cases, "utf-8")
+    suite.model = ("--model=function:app:agent",)
+    # One case after the other, so that the stored trace is the second one's alone.
+    suite.run("--run=first", "--max-connections=1").assert_outcomes(passed=2)
+    by_benchmark = {record["benchmark"]: record["transcript"] for record in suite.records("first")}
+    (stored,) = traces.read_traces(suite.path / "otlp.json")
+    found = [by_benchmark["wire"], by_benchmark["spans"], stored["transcript"]]
+    assert [one["answer"] for one in (*found, stored)] == ["It is sunny in Oslo"] * 4
+    return found
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -165,17 +218,26 @@ def test_model_calls_spans_and_stored_traces_give_one_transcript(suite: Suite, f
     if framework != "pydantic_ai":
         name = {"agents": "openai_agents", "langgraph": "langchain"}[framework]
         pytest.importorskip(f"openinference.instrumentation.{name}")
-    (suite.path / "app.py").write_text(APP, "utf-8")
-    (suite.path / "test_capitals.py").write_text(CASES.replace("FRAMEWORK", FRAMEWORKS[framework]), "utf-8")
-    suite.model = ("--model=function:app:agent",)
-    # One case after the other, so that the stored trace is the second one's alone.
-    suite.run("--run=first", "--max-connections=1").assert_outcomes(passed=2)
-    by_benchmark = {record["benchmark"]: record["transcript"] for record in suite.records("first")}
-    wire, spans = by_benchmark["wire"], by_benchmark["spans"]
-    (stored,) = traces.read_traces(suite.path / "otlp.json")
-    messages, calls = outline(wire)
-    assert [role for role, *_ in messages] == ["user", "assistant", "tool", "assistant"]
-    assert calls == [("weather", {"city": "Oslo"}, "sunny in Oslo")]
-    assert outline(spans) == (messages, calls)
-    assert outline(stored["transcript"]) == (messages, calls)
-    assert wire["answer"] == spans["answer"] == stored["answer"] == "It is sunny in Oslo"
+    wire, spans, stored = map(outline, read_three_sources(suite, FRAMEWORKS[framework]))
+    assert wire == spans == stored
+    assert [role for role, *_ in wire[0]] == ["user", "assistant", "tool", "assistant"]
+    assert wire[1] == [("weather", {"city": "Oslo"}, "sunny in Oslo")]
+
+
+@pytest.mark.parametrize("kind", ["ToolCallingAgent", "CodeAgent"])
+def test_agents_of_smolagents_send_calls_and_results_as_text(suite: Suite, kind: str) -> None:
+    pytest.importorskip("smolagents")
+    pytest.importorskip("openinference.instrumentation.smolagents")
+    found = read_three_sources(suite, SMOLAGENTS.replace("AGENT", kind), "endpoint")
+    wire, spans, stored = map(outline, found)
+    assert wire[0] == spans[0] == stored[0]
+    assert [role for role, *_ in wire[0]] == ["system", "user", "assistant", "user", "assistant"]
+    weather, answer = ("weather", {"city": "Oslo"}, "sunny in Oslo"), "It is sunny in Oslo"
+    if kind == "ToolCallingAgent":
+        assert wire[1] == spans[1] == stored[1] == [weather, ("final_answer", {"answer": answer}, "")]
+    else:
+        # Only spans show the tools that a program calls.
+        assert (wire[1], spans[1]) == ([], [weather, ("final_answer", {"answer": answer}, answer)])
+        assert stored[1] == spans[1]
+        turns = [(event["kind"], event["turn"]) for event in found[1]["events"] if event["kind"] != "span"]
+        assert turns == [("turn", 1), ("call", 1), ("turn", 2), ("call", 2)]
