@@ -75,7 +75,7 @@ class CommentError(EvalsuiteError):
 
 
 def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the folder, and the id of the verdict that it must contain."""
+    """Add arguments for the folder, and the id of the verdict that the folder must contain."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or the folder of `gate --to`")
     parser.add_argument(
         "--verdict",

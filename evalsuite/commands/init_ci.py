@@ -259,7 +259,7 @@ class _Proof:
     scratch: Path
 
     def run(self) -> int:
-        """Show one green and one red run; return 0 if both have the right status and comment."""
+        """Show one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
         # All answers of the first run are wrong; its records contain the questions and the expected answers.
         status, shown = self._decide("learn")
@@ -290,7 +290,7 @@ class _Proof:
         return _call(command, self.root, self.scratch, given)
 
     def _show(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands; return the exit status of the first, or None if the second one fails."""
+        """Run the workflow's two commands; return the first one's exit status, or None if the second command fails."""
         status, shown = self._decide(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""

@@ -114,7 +114,7 @@ def _read_answers(name: str, options: argparse.Namespace) -> _AnswersOfRun:
 def _compare(
     first: _AnswersOfRun, second: _AnswersOfRun, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
-    """Let one judge compare two runs on the cases that both answered."""
+    """Let one judge compare two runs on the cases that both runs answered."""
     cases = [case for case in first.records if case in second.records]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no case in common that both answered")

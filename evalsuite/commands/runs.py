@@ -74,7 +74,7 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.info()
     except RunError:
-        return {}  # A damaged run must not hide the others.
+        return {}  # A damaged run must not hide the other runs.
 
 
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ def run_merge(options: argparse.Namespace) -> int:
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the runs to keep, and the option that removes the others."""
+    """Add the options that choose the runs to keep, and the option that removes the other runs."""
     add_reports_folder(parser)
     parser.add_argument(
         "--keep", type=whole_number(0), default=10, metavar="N", help="newest runs to keep (default: 10)"

@@ -44,7 +44,7 @@ def add_traces_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_traces(options: argparse.Namespace) -> int:
-    """Write the traces as answers and let pytest score these; return pytest's exit status."""
+    """Write the traces as answers and let pytest score these answers; return pytest's exit status."""
     demand_suite(options.suite)
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     files = [file for source in options.sources for file in _list_files(source)]

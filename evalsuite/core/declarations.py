@@ -6,11 +6,11 @@ the code. So each record stores where the benchmark was declared, in one of two 
     proverbs.benchmark:PROVERBS            registered by evalsuite or an installed package, see `entry_points`
     cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`
 
-A run's folder may come from anywhere, so it never decides what is imported. From an installed package, only
-the object that the package registers under the benchmark's name is loaded. A test file is imported only if the user
-names the file or its folder (`--code`), and if it lies below the user's root directory, outside of folders that are
-runs or contain runs. The file must also be named like a test file, and its source must declare a benchmark in the named
-function. Declarations made by the current session's own workers are not checked.
+A run's folder may come from anywhere, so its contents never decide which code is imported. From an installed package,
+only the object that the package registers under the benchmark's name is loaded. A test file is imported only if the
+user names the file or its folder (`--code`), and if it lies below the user's root directory, outside of folders that
+are runs or contain runs. The file must also be named like a test file, and its source must declare a benchmark in the
+named function. Declarations made by the current session's own workers are not checked.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # a folder that con
 
 
 def is_run(folder: Path) -> bool:
-    """Tell whether a folder contains a run, even one that has only just started."""
+    """Tell whether a folder contains a run, even a run that has only just started."""
     return any(_is_file(folder / name) for name in RUN_FILES)
 
 

@@ -48,7 +48,7 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
         "function": "evalsuite.models.function:FunctionBackend",
     },
 }
-"""Import targets of evalsuite's own names. They also work from a source tree, because no packages are scanned."""
+"""Import targets of evalsuite's own names, which also work from a source tree, because no packages are scanned."""
 
 
 def find_target(group: Group, name: str) -> str | None:
@@ -64,7 +64,7 @@ def find_target(group: Group, name: str) -> str | None:
 
 
 def names(group: Group) -> list[str]:
-    """List all registered names, those of evalsuite first."""
+    """List all registered names, evalsuite's own names first."""
     return [*SHIPPED[group], *sorted(_list_installed(group).keys() - SHIPPED[group])]
 
 

@@ -6,8 +6,8 @@ reach the model's server, which would ignore it or refuse every call. So only th
     generate(max_tokens=8)                     a parameter that servers are known to understand
     generate(params={"my_parameter": 1})       any other parameter, given deliberately
 
-The names are those of OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and
-those documented by llama.cpp's server, vLLM and litellm.
+The names come from OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and from the
+documentation of llama.cpp's server, vLLM and litellm.
 """
 
 from __future__ import annotations

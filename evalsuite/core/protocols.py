@@ -26,7 +26,7 @@ class Model(Protocol):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Generation parameters that the user set for the whole run; they take precedence over those of a call."""
+        """Generation parameters that the user set for the whole run; they take precedence over a call's own."""
 
     async def chat(
         self,
@@ -115,7 +115,7 @@ class Setup:
         reports: the folder that contains all runs, for files that outlive one run; None if nothing may be
             written.
         data: the benchmark's own folder below `--data`; None for the shipped samples.
-        modes: the modes chosen with `--mode`, or the benchmark's defaults; empty only if it has no modes.
+        modes: the modes chosen with `--mode`, or the benchmark's defaults; empty only if the benchmark has no modes.
         seed: the seed of every random choice.
         args: further arguments of the benchmark's declaration.
     """

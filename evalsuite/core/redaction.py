@@ -1,4 +1,4 @@
-"""Recognise secrets in addresses and parameters, and show both without them."""
+"""Recognise and hide the secrets in addresses and parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET_WORDS = {
     *("key", "keys", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "authorization"),
     *("bearer", "credential", "credentials", "signature", "sig", "cookie"),
 }
-"""Text is secret if its name contains one of these words; `max_tokens` and `tokenizer` contain none of them."""
+"""Text is secret if its name contains one of these words; `max_tokens` and `tokenizer` contain no such word."""
 
 HEADERS = {"headers", "extra_headers", "default_headers"}  # parameters whose values are all secret
 

@@ -301,7 +301,7 @@ class Settings:
         per_project=True,
     )
     command_gate: tuple[str, ...] = field(default=(), compare=False)
-    """Gates of the command line. A resumed run keeps them, but reads the gates of the ini file again."""
+    """Gates of the command line. A resumed run keeps these gates, but reads the gates of the ini file again."""
     given: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the settings that the user gave; the others have their defaults."""
 
@@ -354,7 +354,7 @@ def restore(plain: Mapping[str, Any]) -> Settings:
 
 
 def take_over(settings: Settings, earlier: Settings) -> Settings:
-    """Merge the settings of a run with those of the run that it resumes or replays; given values take precedence."""
+    """Merge a run's settings with the settings of the run that it resumes or replays; given values take precedence."""
     is_decided_otherwise = bool(settings.command_gate or settings.only_gate or settings.partial)
     given = settings.given | ({"gate"} if is_decided_otherwise else set())
     kept = {
@@ -380,7 +380,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
         )
     if "until_decided" in given and "max_cost" not in given:
-        # Without a spend limit, a run with undecided gates would never end, so it ends after the planned cases.
+        # Without a spend limit, a run with undecided gates would never end, so the run ends after the planned cases.
         given["stop_when_decided"] = given.pop("until_decided")
     given |= {"model": f"answers:{given['answers']}"} if "answers" in given else {}
     settings = Settings(**given | _derive(given), given=frozenset(given))

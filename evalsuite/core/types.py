@@ -22,7 +22,7 @@ Outcome = Literal["passed", "failed", "error", "skipped"]
 Target = str | int | float | Sequence[str] | None
 TARGET_KINDS = "text, a finite number or a list of these; metadata takes anything else"
 CANARY = "canary"
-"""The tag of cases that monitor the judge. Their answers are fixed, so they are not a random sample of the cases."""
+"""The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
 ASSERTS = "asserts"  # Name of the fact that says whether a case's test may fail; True if it is missing.
 SIGNATURES = "judge_signatures"  # The fact that holds the signature of each judged score.
@@ -52,7 +52,7 @@ class ToolCall:
     """A call that a model requests through the native function-calling protocol.
 
     Attributes:
-        id: the call's identifier; the tool's answer repeats it.
+        id: the call's identifier, which the tool's answer repeats.
         name: the tool's name as the model wrote it, which need not be the name of a tool.
         arguments: the arguments as the model wrote them, which should be a JSON object.
     """
@@ -143,7 +143,8 @@ class Sample:
     """One item of a dataset.
 
     Attributes:
-        id: unique within the benchmark, short, stable; it becomes part of the case's id. A number becomes text.
+        id: unique within the benchmark, short and stable, because it becomes part of the case's id. A number becomes
+            text.
         input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
         target: the right answer, or several acceptable answers; None without a reference answer.
         tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
@@ -247,7 +248,8 @@ class Request:
         tools: descriptions of the available tools, in the OpenAI format.
         base_url: the model's address, if not the backend's usual one.
         epoch: the case's repetition, from 1; requests of different repetitions are different.
-        draw: the case, and the request's number among its equal requests; empty if equal requests share one answer.
+        draw: the case, and the request's number among the case's equal requests; empty if equal requests share one
+            answer.
     """
 
     model: str
@@ -343,7 +345,7 @@ class Metric:
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
-        better: the direction of improvement, unless a gate states it.
+        better: the direction of improvement, used unless a gate states a direction.
 
     Raises:
         ValueError: the range is empty, or the direction is unknown.
@@ -403,7 +405,7 @@ class Record:
             `xfail`); else None.
         notes: explanations from scorers, by metric name.
         facts: small plain data of transcript and scores.
-        usage: the usage of all calls of the case, including those of the judge and the simulator.
+        usage: the usage of all calls of the case, including the judge's and the simulator's calls.
         judge_usage: the judge's part of `usage`.
         simulator_usage: the part of `usage` by models that simulated users or tools.
         seconds: wall time of solving and scoring.

@@ -35,7 +35,7 @@ class Bound:
 
     declaration: Declaration  # The arguments of `@benchmark`.
     setup: Setup  # The settings of the run that the benchmark may use.
-    epochs: int  # How often each sample is asked.
+    epochs: int  # The number of repetitions of each sample.
     nodeid: str  # Node id of the decorated test function.
     place: str  # Where the benchmark is declared, in the form that records store.
     dataset: Dataset  # All samples, checked.
@@ -210,7 +210,7 @@ def _make_declared_metrics(
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Choose a benchmark's modes in this run: `name=mode` applies to one benchmark, a bare mode to all that have it."""
+    """Choose a benchmark's modes: `name=mode` applies to one benchmark, a bare mode to all benchmarks that have it."""
     chosen = []
     for text in wanted:
         name, equals, mode = text.partition("=")

@@ -1,4 +1,4 @@
-"""Cases: which samples of a benchmark a run asks, how often, under which ids, and in which order."""
+"""Cases: which samples of a benchmark are run, how often, under which ids, and in which order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Case:
     bound: Bound  # The benchmark in this run.
     source: SampleSource  # The sample, or its id and the function that makes it.
     epoch: int  # Counted from 1.
-    beyond: bool = False  # Whether `--limit` leaves the sample out, so that only `--until-decided` asks it.
+    beyond: bool = False  # Whether `--limit` leaves the sample out, so that it runs only with `--until-decided`.
     nodeid: str = ""  # The item's node id if the test is parametrized further; else empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
 

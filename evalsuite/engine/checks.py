@@ -39,14 +39,14 @@ def default_model() -> str | None:
 
 
 def demand_model(name: str | None) -> str:
-    """Return the model's name; raise a `SettingsError` if there is none."""
+    """Return the model's name; raise a `SettingsError` if no model is named."""
     if name is None:
         raise SettingsError(NO_MODEL)
     return name
 
 
 def check_before_cases(settings: Settings, model: str | None) -> None:
-    """Check, before cases are made, that the model can be asked; only the process that has the keys can check this."""
+    """Check, before cases are made, that the model can be called; only the process that has the keys can check this."""
     if settings.replay or runs_other_code(model or ""):
         return
     if settings.gateway:

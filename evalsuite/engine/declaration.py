@@ -43,8 +43,8 @@ class Declaration:
     """The arguments of `@benchmark`."""
 
     benchmark: Benchmark  # Samples, solver and scorers.
-    epochs: int | None = None  # How often each sample is asked unless the run sets the number; None means once.
-    at_least: int | None = None  # How many epochs of a sample must pass for the sample to pass; None means all.
+    epochs: int | None = None  # Repetitions of each sample, unless the run sets the number; None means one.
+    at_least: int | None = None  # How many epochs of a sample must pass for the sample to pass; None means all epochs.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
     # Arguments that override `args` in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
@@ -96,11 +96,11 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         solver: makes the transcripts: a solver of evalsuite, or any plain or async function of (sample, model) that
             returns text or a Transcript. With None, the test itself calls the fixture `model`.
         scorers: score the transcripts.
-        epochs: how often each sample is asked, unless `--epochs` overrides the number.
+        epochs: the number of repetitions of each sample, unless `--epochs` overrides the number.
         at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.
-        shipped: arguments that override `args` in a run on the samples that come with the benchmark, in its default
-            modes; they keep a demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`),
-            does not use these arguments.
+        shipped: arguments that override `args` in a run on the shipped samples in the default modes, to keep a
+            demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`), does not use these
+            arguments.
         metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use these
             metrics. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,

@@ -73,9 +73,9 @@ def evaluate(
 ) -> EvaluatedRun:
     """Run a benchmark and return its run, with records, verdict and report.
 
-    A function decorated with `@benchmark` runs on each case as under pytest, so the records are the same. It may take
-    `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or whose
-    marks pytest would apply, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
+    A function decorated with `@benchmark` runs on each case as under pytest, so the records are the same. The function
+    may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or
+    whose marks pytest would apply, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
 
     If an event loop is running (notebook, async function), the run uses a new thread and `evaluate` returns at once:
     `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An interruption
@@ -85,8 +85,8 @@ def evaluate(
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
         model: the model under test, as `--model` takes it; or a function of messages that returns text.
         judge: the judge, in the same form as `model`.
-        limit: number of samples; None for all.
-        epochs: how often each sample is asked.
+        limit: number of samples; None for all samples.
+        epochs: the number of repetitions of each sample.
         gates: conditions on metrics, as `--gate` takes them.
         settings: other options of pytest by their names, such as `resume`, `replay`, `baseline`, `reports`, `run`,
             `data`, `mode`, `max_connections` and `max_cost`; repeatable options take a list, and options of the form
@@ -388,7 +388,7 @@ def _name_of_function(function: Callable[..., Any]) -> str:
 
 
 def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Declaration, Callable[..., Any] | None]:
-    """Return the declaration to run, and the test function, if there is one."""
+    """Return the declaration to run, and the test function, if one exists."""
     if isinstance(given, str):
         return Declaration(find_benchmark(given)), None
     if isinstance(given, Benchmark):

@@ -154,7 +154,7 @@ class RunGateway:
         self.background.close()
 
     async def _release_batches(self, pending: PendingBatches) -> None:
-        """Release calls that wait for a batch, because they delay the end; the next session collects the answers."""
+        """Release the calls that wait for a batch and delay the end; the next session collects the answers."""
         from evalsuite.journal.batches import Batches
 
         pending.release()
@@ -187,7 +187,7 @@ class OpenRun:
 
     Args:
         order: names of all items of the session, in the order in which their results count for an early end.
-        watchers: receive the run's records and verdict; None if nothing does.
+        watchers: objects that receive the run's records and verdict; None if no object does.
 
     Attributes:
         folder: the run's folder.
@@ -200,7 +200,8 @@ class OpenRun:
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines for the terminal at the end.
-        hopeless: the error that ended the session because no further case could be decided; None if there is none.
+        hopeless: the error that ended the session because no further case could be decided; None if no such error
+            occurred.
     """
 
     def __init__(

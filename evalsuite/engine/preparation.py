@@ -39,10 +39,10 @@ class RunSpec:
     model: str | None  # The model's name or the default model's; None if no model was named or installed.
     root: Path  # The folder to which relative paths refer.
     command: str = ""  # The command, without secrets.
-    # The tests that the command selects; a run that resumes this one selects them again.
+    # The tests that the command selects; a run that resumes this run selects the same tests.
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: Lease | None = None  # The lease on the run that is resumed; None for a new run.
-    quarantine: Quarantine | None = None  # Cases that do not count until a date; None if no file lists any.
+    quarantine: Quarantine | None = None  # Cases that do not count until a date; None if no file lists such cases.
 
     @property
     def reports(self) -> Path:

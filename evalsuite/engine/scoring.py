@@ -90,7 +90,7 @@ class SortedScorers(NamedTuple):
 
 
 def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:
-    """Group scorers by how they run; do so once per benchmark, because `isinstance` of a protocol is slow."""
+    """Group scorers by how they run; called once per benchmark, because `isinstance` of a protocol is slow."""
     return SortedScorers(
         tuple(scorer for scorer in scorers if callable(scorer) and not is_async(scorer)),
         tuple(scorer for scorer in scorers if is_async(scorer)),

@@ -88,7 +88,7 @@ class Models:
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
     def judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
-        """Return the run's judge, else the scorer's own judge (`own`); None if there is neither."""
+        """Return the run's judge, else the scorer's own judge (`own`); None if neither exists."""
         name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
@@ -213,7 +213,7 @@ def window_of(settings: Settings, workers: int = 1) -> int:
 
 
 class CaseQueue:
-    """Yields a process's cases in order; all of them are known at the start.
+    """Yields a process's cases in order; all cases are known at the start.
 
     Args:
         cases: one entry per item; None if the item is not a case or has no solver.
@@ -227,7 +227,7 @@ class CaseQueue:
         self._position = position
 
     def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the cases among the next `most` items, each of them once."""
+        """Yield the cases among the next `most` items, each case once."""
         self._given = max(self._given, self._position + 1)
         while self._given < min(self._position + 1 + most, len(self._cases)):
             case = self._cases[self._given]
@@ -240,8 +240,8 @@ class Prefetcher:
     """Solves the next cases while the current case is tested.
 
     Args:
-        upcoming: yields the cases after the current case in order, each case once. Its argument is the number of items
-            to look ahead. It is called in the loop's thread.
+        upcoming: yields the cases after the current case in order, each case once. The argument of `upcoming` is the
+            number of items to look ahead. The loop's thread calls `upcoming`.
     """
 
     def __init__(

@@ -135,7 +135,7 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
     """Wait for all calls; return the readable judgements, and the messages of all calls.
 
     Args:
-        quorum: the minimum number of readable judgements; None requires all of them.
+        quorum: the minimum number of readable judgements; None requires all judgements.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _or_raise(result) for result in results]

@@ -179,10 +179,11 @@ class Each(OnScale):
         item: the kind of item, in the singular: `claim`, `turn`.
         question: the question to ask about each item.
         low: the worst score.
-        high: the best score; if it is 1, the judge answers yes or no for each item.
+        high: the best score; if `high` is 1, the judge answers yes or no for each item.
         none: the value if the judge finds no item; an empty answer scores `low` without a call.
-        section: the section with the items, such as `answer`; if it is longer than `at_once`, the judge first lists the
-            items and then judges each in a separate call. If no section is named, one call judges all items.
+        section: the section with the items, such as `answer`. If the section is longer than `at_once`, the judge first
+            lists the items, then judges each item in a separate call. If no section is named, one call judges all
+            items.
         at_once: the greatest length, in characters, of a section whose items one call judges.
         given: whether each text of the section is one item, which the judge judges in a separate call.
         ranked: whether the items are ranked search results. The value is then the average precision: the mean of the
@@ -237,7 +238,7 @@ class Each(OnScale):
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 
     def combine(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
-        """Combine the readings of all items; the value is NaN if the judge cannot tell for at least half of them."""
+        """Combine the readings of all items; the value is NaN unless more than half of the readings are decided."""
         if not items:
             return Reading(self.none, f"there is no {self.item}")
         told = [

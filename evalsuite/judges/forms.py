@@ -103,7 +103,7 @@ class Reading:
 
 
 class OnScale:
-    """Criteria on a scale of whole numbers; the lowest is the worst."""
+    """Criteria on a scale of whole numbers; the lowest number is the worst."""
 
     __slots__ = ()
     low: int

@@ -25,7 +25,7 @@ PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-VERSION = 4  # Increase this number when answers are read or combined differently; the prompts do not show it.
+VERSION = 4  # Increase this number when answers are read or combined differently; the hashed prompts do not reveal it.
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 

@@ -142,8 +142,8 @@ class Panel:
     """Debaters who speak in turns; in the last turn, each gives a judgement.
 
     `turns` includes the last turn, so two debaters in two turns speak four times. With one_by_one, each debater sees
-    all earlier speeches, also in the last turn. With simultaneous, each sees the shuffled speeches of earlier turns.
-    With a summarizer, each sees only summaries of all earlier speeches.
+    all earlier speeches, also in the last turn. With simultaneous, each debater sees the shuffled speeches of earlier
+    turns. With a summarizer, each debater sees only summaries of all earlier speeches.
     """
 
     form: Form

@@ -245,7 +245,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_alone(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; in the last line, accept also a box or a sentence at the line's end."""
+        """Read a line that is only a value; in the last line, also accept a boxed value or a sentence at the end."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -310,7 +310,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
 
 
 def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that contains a name twice with different values; Python's JSON parser would keep the last."""
+    """Refuse an object that contains a name with two different values; Python's parser would keep the last value."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:

@@ -53,8 +53,8 @@ class JudgedInput:
 
     question: str  # The question, or the conversation so far.
     answers: tuple[str, ...]
-    background: str = ""  # Information that a good answer may use; empty if there is none.
-    reference: str = ""  # A correct answer; empty if there is none.
+    background: str = ""  # Information that a good answer may use; empty if the case has none.
+    reference: str = ""  # A correct answer; empty if the case has none.
     media: tuple[Mapping[str, Any], ...] = ()  # Pictures, recordings and files in the question, sent after the text.
 
     def parts(self, *, swapped: bool = False) -> list[Part]:

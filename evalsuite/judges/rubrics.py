@@ -353,7 +353,7 @@ class Rubric:
     async def _ask_one_by_one(
         self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
     ) -> Vote:
-        """Judge each item in a separate call; first the judge lists the items, unless they are given."""
+        """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
         plain = replace(self, steps=(), examples=())  # Steps and examples may be about all items together.
         votes: list[Vote] = []
         if not criteria.given:

@@ -155,7 +155,7 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note cases that this session of a resumed run leaves out, because they still belong to the suite."""
+    """Note cases that this session of a resumed run leaves out, because these cases still belong to the suite."""
     note_deselected(items)
 
 

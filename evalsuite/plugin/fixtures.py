@@ -30,7 +30,7 @@ class RunningCase(NamedTuple):
     findings: CaseFindings
 
 
-# `evalsuite_case`, `sample`, `transcript` and `scores` avoid `request`: pytest creates it three times per test.
+# `evalsuite_case`, `sample`, `transcript` and `scores` avoid `request`, which pytest creates three times per test.
 @pytest.fixture
 def evalsuite_case() -> RunningCase:
     """The item's case, solved and scored; every benchmark's test uses this fixture."""

@@ -1,4 +1,4 @@
-"""The controlling process: it receives the workers' requests and all reports, and makes the run."""
+"""The controlling process, which receives the workers' requests and all reports, and makes the run."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Process:
     """A process that runs tests, with or without workers. It starts nothing before the first case.
 
     Args:
-        model: the model's name, with the default filled in; None if there is none.
+        model: the model's name or the default model's; None if no model was named or installed.
         quarantine: cases that do not count until a date; None without a quarantine file.
 
     Attributes:

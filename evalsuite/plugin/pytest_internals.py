@@ -139,7 +139,7 @@ def leave_out_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> Non
 
 
 def terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
-    """Return the file to which pytest writes; the live line needs its descriptor."""
+    """Return the file to which pytest writes; the live line needs the file's descriptor."""
     return terminal._tw._file  # noqa: SLF001
 
 

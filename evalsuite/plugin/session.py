@@ -182,7 +182,7 @@ def _awaits_cases(session: pytest.Session, listener: Listener) -> bool:
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
-    """Return why the session was interrupted; None if it ran to its end, or ended early because all is decided.
+    """Return why the session was interrupted; None if it ended normally, or early because all was decided.
 
     Args:
         ending: why evalsuite itself ended the session; empty if evalsuite did not end it.
@@ -202,7 +202,7 @@ def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
 
 
 def _describe_uncollected(config: pytest.Config) -> str:
-    """Describe collection errors, which end a session like an interruption; empty if there are none."""
+    """Describe collection errors, which end a session like an interruption; empty if none occurred."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     errors: Sequence[object] = terminal.stats.get("error", ()) if terminal is not None else ()
     failed = [report for report in errors if isinstance(report, pytest.CollectReport)]

@@ -140,7 +140,7 @@ def _from_here(path: Path, config: pytest.Config) -> Path:
     return path.relative_to(start) if path.is_relative_to(start) else path
 
 
-# Plugins that count reports for their own purposes: pytest's session, the terminal's dots, `--lf`, ourselves, xdist.
+# Plugins that count reports for their own purposes: pytest's session, the terminal's dots, `--lf`, evalsuite, xdist.
 UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
@@ -214,7 +214,7 @@ def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
-    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that they can detect."""
+    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that these can detect."""
     session = session_of(terminal)
     if session is None:
         return

@@ -29,7 +29,7 @@ class LabelledScore:
 
     row: Row  # The case's row.
     score: str  # The score's name.
-    label: float  # People's value; if several people labelled the case, their mean.
+    label: float  # People's value; if several people labelled the case, the mean of their values.
     judge: float  # The judge's value.
     passes: float | None = None  # The lowest value that passes; None if values are not pass/fail.
     nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.

@@ -102,7 +102,7 @@ class Bench:
     model: str  # The model as the user named it.
     # The declared benchmark; None if its code is missing, or if it was declared without code.
     benchmark: Benchmark | None = None
-    gone: str = ""  # The reason why the benchmark's code is missing; empty if it is not missing.
+    gone: str = ""  # The reason why the benchmark's code is missing; empty if the code is available.
     stored: StoredBenchmark | None = None  # The stored results, if the benchmark's code is missing.
 
     @property
@@ -112,7 +112,7 @@ class Bench:
 
     @property
     def primary(self) -> str | None:
-        """The benchmark's main metric, for overviews that show only one."""
+        """The benchmark's main metric, for overviews that show only one metric."""
         declared = self.benchmark or self.stored
         chosen = declared.primary if declared else None
         return chosen if chosen is not None else next(iter(self.tally.metrics()), None)

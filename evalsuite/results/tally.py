@@ -132,7 +132,7 @@ class Tally:
         return sum(row.outcome == outcome for row in self.rows)
 
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
-        """Select the rows that have all these tags; if `keep` is given, only rows for which it returns true."""
+        """Select the rows that have all these tags; if `keep` is given, only rows for which `keep` returns true."""
         wanted = tags.items()
         return Tally(tuple(row for row in self.rows if wanted <= row.tags.items() and (keep is None or keep(row))))
 

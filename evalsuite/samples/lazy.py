@@ -66,7 +66,7 @@ class LazySamples(Sequence[Sample]):
         return LazySample(self.ids[at], self._make).sample
 
     def list_samples(self) -> list[LazySample]:
-        """List all samples without creating any."""
+        """List all samples without creating a sample."""
         return [LazySample(id_, self._make) for id_ in self.ids]
 
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:

@@ -73,7 +73,7 @@ def kappa_interval(
     weights: Weights = "nominal",
     confidence: float = 0.95,
 ) -> Kappa:
-    """Compute plain or weighted kappa with its normal interval.
+    """Compute plain or weighted kappa with an interval by the normal approximation.
 
     The standard error follows Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
     (Psychological Bulletin 72, 1969). For perfect agreement this error is 0, although a few items prove little, so the

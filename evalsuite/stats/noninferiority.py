@@ -27,7 +27,7 @@ EQUAL_PASSES = 0.95
 # draws (at least 200) keep the time below a second.
 DRAWS = 2000
 MOST_SUMS = 2_000_000  # Maximum product of draws and clusters.
-FEWEST_DRAWN = 10  # Minimum clusters. Fewer have under 1,024 sign patterns, and nearly all verdicts are `undecided`.
+FEWEST_DRAWN = 10  # Minimum clusters; with fewer (under 1,024 sign patterns), nearly all verdicts are `undecided`.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

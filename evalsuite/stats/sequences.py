@@ -26,8 +26,8 @@ class ConfidenceSequence(Protocol):
 
     Attributes:
         n: the number of added values.
-        low: lower bound; it never falls, unless the interval becomes empty.
-        high: upper bound; it never rises, unless the interval becomes empty.
+        low: lower bound, which never falls unless the interval becomes empty.
+        high: upper bound, which never rises unless the interval becomes empty.
     """
 
     n: int

@@ -116,7 +116,7 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     question = _write_non_empty(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
-    # The domain follows from the file name, else from the template id (`imdb-title-0`); otherwise it is open.
+    # The domain follows from the file name, else from the template id (`imdb-title-0`); otherwise the domain is open.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
     answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))

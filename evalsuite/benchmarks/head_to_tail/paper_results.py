@@ -93,7 +93,7 @@ def table_10() -> Mapping[str, Mapping[str, float]]:
 
 
 def models() -> list[str]:
-    """List the paper's 16 models in its order."""
+    """List the paper's 16 models in the paper's order."""
     return [model for popularity, model in table_14() if popularity == "all"]
 
 

@@ -1,6 +1,6 @@
 """Prompts for the model and the judge by mode: evalsuite's own prompts, and the paper's prompts from user files.
 
-Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy them to
+Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy these prompts to
 `prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`). Copied prompts are
 used verbatim.
 """

@@ -258,7 +258,7 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on shared questions in the same mode (Table 7); None if none is shared."""
+    """Compare each run with the first run on shared questions in the same mode (Table 7); None if none are shared."""
     rows: list[list[Cell]] = []
     first = _by_mode(views[0])
     for view in views[1:]:
@@ -391,7 +391,7 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on shared questions, with entities as clusters; None if none is shared."""
+    """Compute the paired change of a rate on shared questions, with entities as clusters; None if none are shared."""
     from evalsuite import stats
 
     before, after = (_map_by_question(tally, rate) for tally in (base, part))

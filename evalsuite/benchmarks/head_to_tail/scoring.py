@@ -70,8 +70,8 @@ class ByExactMatch:
 class ByJudge:
     """Scores `correct`, `accuracy` and `hallucination` by the judge's verdict.
 
-    A missing answer is not shown to the judge, because it is neither right nor made up. Questions asked with the
-    paper's prompts are judged with the paper's prompt.
+    A missing answer is not shown to the judge, because such an answer is neither right nor made up. Questions asked
+    with the paper's prompts are judged with the paper's prompt.
     """
 
     paper: PaperPrompts | None = None
@@ -234,8 +234,8 @@ _PERSON = re.compile(
     r"inventor|painter|person|poet|politician|scientist|singer|writer)\b",
     re.IGNORECASE,
 )
-# "Who" questions whose answers are seldom persons. Only the beginning is matched, because a question about a person
-# may also have these words later ("Who wrote Emma (published in 1815)?").
+# Matches "who" questions whose answers are seldom persons. Only the beginning is matched, because a question about a
+# person may also have these words later ("Who wrote Emma (published in 1815)?").
 _COMPANY = re.compile(
     r"^\W*who (?:(?:distribut|develop|maintain|manufactur|publish)(?:ed|es|s)|(?:is|was|are|were) the (?:\w+ )?"
     r"(?:band|club|company|developer|distributor|label|maintainer|manufacturer|organi[sz]ation|publisher|"

@@ -72,7 +72,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, Drawn]"]
 
 
 def is_fit(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has few answers, all of them text, and reveals none of them."""
+    """Tell whether a question has few answers, all of them text, and reveals no answer."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question

@@ -134,7 +134,8 @@ class _Zstd(_Decoder):
         super().__init__(zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        # This decoder cannot limit its output, so feed small slices; each expands to a few blocks of 128 KiB at most.
+        # This decoder cannot limit its output, so feed small slices; each slice expands to a few blocks of 128 KiB at
+        # most.
         ready: list[bytes] = []
         for at in range(0, len(data), _ZSTD_SLICE):
             ready.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))

@@ -87,8 +87,9 @@ def _connect(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # Disable join reordering, because the planner does not know the size of a stream: in a join with a small table, it
-    # would hold the stream in memory instead of the table. So queries in this package name the larger side first.
+    # Disable join reordering, because the planner does not know the size of a stream: in a join with a small table, the
+    # database would hold the stream in memory instead of the table. So queries in this package name the larger side
+    # first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 

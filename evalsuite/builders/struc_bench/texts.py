@@ -75,7 +75,7 @@ def build_texts(
             with session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
 
                 async def make_texts(model: Model) -> None:
-                    # Start all calls at once, because the gateway limits them.
+                    # Start all calls at once, because the gateway limits the number of concurrent calls.
                     await asyncio.gather(*(make_text(place, model, progress) for place in range(len(items))))
 
                 opened.do(make_texts)

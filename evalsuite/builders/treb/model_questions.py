@@ -348,7 +348,8 @@ async def _make_record(
         return []
     finally:
         progress.advance(1)
-    # If the judge found another subtask, move the question to it, under an id that shows the intended subtask.
+    # If the judge found another subtask, move the question to that subtask, under an id that shows the intended
+    # subtask.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []

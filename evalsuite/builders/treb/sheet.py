@@ -180,7 +180,7 @@ def _numeric_or_missing(cell: str | None) -> bool:
 LONGEST_VALUE = 60
 FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
-# Distinct whole numbers that all have the same number of digits are codes if they have at least this many.
+# Distinct whole numbers that all have the same number of digits are codes if they have at least this many digits.
 SHORTEST_CODE = 7
 LONGEST_NUMBER = 15  # Maximum digits that a float represents exactly.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")

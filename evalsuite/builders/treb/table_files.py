@@ -66,7 +66,7 @@ def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
 
 TablePart = tuple[
     str, "Sequence[Sequence[str]] | str", str
-]  # A table's name, its rows (or the reason why there are none), and the delimiter.
+]  # A table's name, its rows (or the reason why rows are missing), and the delimiter.
 
 
 def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:

@@ -204,7 +204,7 @@ class Chunks:
         draft.replace(file)
 
     def finish(self) -> Iterator[tuple[str, str]]:
-        """Wait for all chunks; yield name and text of those that are stored in the page."""
+        """Wait for all chunks; yield name and text of the chunks that are stored in the page."""
         while self._waiting:
             self._keep_first()
         yield from self._inside

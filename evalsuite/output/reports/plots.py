@@ -30,7 +30,7 @@ def can_draw() -> bool:
 
 
 def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
-    """Draw charts into a folder, each as `<name>.<kind>`, and return the names of those that were drawn.
+    """Draw charts into a folder, each as `<name>.<kind>`, and return the names of the drawn charts.
 
     A chart that cannot be drawn is skipped; its numbers are in the report's tables.
     """
@@ -102,7 +102,7 @@ def _scale(chart: Chart, value: float) -> float:
 
 
 def _find_points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
-    """Return the values, and the distances to the lower and upper ends of their intervals; nan if one is missing."""
+    """Return the values, and the distances to the lower and upper ends of their intervals; nan for a missing number."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value

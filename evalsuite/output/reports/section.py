@@ -30,7 +30,7 @@ class Column:
 
     Attributes:
         title: the column's heading.
-        style: the style of its numbers; `percent` multiplies by 100, and `pvalue` prints small values as
+        style: the style of the column's numbers; `percent` multiplies by 100, and `pvalue` prints small values as
             `<0.0001`.
         digits: the number of decimal places
     """
@@ -215,7 +215,7 @@ class LabelledCases:
 
 
 def lines_of(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield one row per mode, or a single row for a run without modes; labels omit the run if it is `alone`."""
+    """Yield one row per mode, or a single row for a run without modes; labels omit an `alone` run."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

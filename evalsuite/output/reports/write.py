@@ -41,7 +41,7 @@ LONGEST_COMMENT = 60_000  # Maximum characters; GitHub allows 65,536.
 MOST_CASES = 5  # Maximum failed cases that the comment shows, folded.
 LARGEST_STEP_SUMMARY = 1_000_000  # Maximum bytes; GitHub allows one MiB per step.
 MOST_REASONS, LONGEST_REASON = 20, 500
-"""Maximum lines, and maximum characters of each, at the top of a report; `summary.json` has all reasons."""
+"""Maximum lines, and maximum characters per line, at the top of a report; `summary.json` has all reasons."""
 
 MARKER = "<!-- evalsuite verdict "
 """The text before a verdict's id in Markdown; it is an HTML comment, which is not displayed."""
@@ -76,7 +76,7 @@ class RunReport:
 
     @property
     def baseline(self) -> Run | None:
-        """The run whose answers are shown beside this run's: the first of the named baselines."""
+        """The first named baseline, whose answers are shown beside this run's answers."""
         return next(iter(self.baselines), None)
 
     @property
@@ -101,7 +101,7 @@ def write_report(report: RunReport, target: Path) -> None:
     replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     replace_text(target / COMMENT, comment(report) + "\n")
     replace_text(target / REPORT, report.text())
-    # Charts come last, because they take longest and are most likely to fail.
+    # Draw the charts last, because drawing takes longest and is most likely to fail.
     text = report.text(draw_all(report.charts, target))
     replace_text(target / REPORT, text)
     try:

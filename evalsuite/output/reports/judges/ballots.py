@@ -42,7 +42,7 @@ class Judged:
     case: str  # The case's id.
     sample: str  # The sample's id, the same in all epochs.
     epoch: int  # The epoch, from 1.
-    verdict: str | None  # The result of a comparison; otherwise None.
+    verdict: str | None  # The result of a comparison; None if only one answer was scored.
     votes: tuple[JudgeVote, ...]  # The ballots behind the verdict.
     facts: Mapping[str, Any]  # The judge's facts: `lengths`, `systems`, `human`.
 

@@ -66,7 +66,7 @@ def corrected_mean(
     """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
 
     Args:
-        scores: one pair per case: people's score (None if missing) and the judge's. The cases with people's
+        scores: one pair per case: people's score (None if missing) and the judge's score. The cases with people's
             score must be a random sample of all cases.
         bounds: the ends of the scale; `ppi_mean` describes what None means.
         weights: the weights of the labelled cases in their order, if they were drawn with unequal probabilities.
