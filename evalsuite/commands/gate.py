@@ -196,7 +196,7 @@ class Forge:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect, because urllib would send the token to the other host."""
+    """Refuses redirects, because urllib would send the token to another host."""
 
     def redirect_request(self, *_: object) -> None:
         return None

@@ -27,7 +27,7 @@ BASELINE = "evals/baseline"
 
 
 AGAINST = (f"--baseline={BASELINE}", "--gate=* no worse than baseline")
-"""Options with which the workflow compares with the baseline; the job fails if too few cases could show a loss."""
+"""Options that compare the workflow's run with the baseline; the job fails if too few cases could show a loss."""
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}

@@ -140,7 +140,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 class _VersionedCode:
     """Sends requests to a gateway, and separates the stored answers of different versions of a `function:` judge.
 
-    Answers of older stores, which contain no version, are not used for functions.
+    Answers of older stores, which contain no version, are not used for `function:` judges.
     """
 
     gateway: Gateway

@@ -1,8 +1,8 @@
 """The exceptions of evalsuite.
 
     EvalsuiteError
-    ├── SettingsError             an option, a gate or a declaration makes no sense
-    ├── DatasetError              a file of samples does not contain what it should
+    ├── SettingsError             an option, a gate or a declaration is invalid
+    ├── DatasetError              a file of samples does not have the expected contents
     ├── RunError                  a run's folder is missing or damaged, or cannot be written
     ├── InternalError             evalsuite itself failed: a mistake in its code
     ├── ModelError                a model call failed for good
@@ -20,7 +20,7 @@
         └── SandboxUnavailable    this machine offers no sandbox
 
 Each message says what failed, on which value, why, and what to do. Code that calls another library converts the
-library's exceptions to these with `raise ... from`.
+library's exceptions to these classes with `raise ... from`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class EvalsuiteError(Exception):
 
 
 class SettingsError(EvalsuiteError):
-    """An option, a gate or a benchmark's declaration makes no sense."""
+    """An option, a gate or a benchmark's declaration is invalid."""
 
 
 class DatasetError(EvalsuiteError):
-    """A file of samples does not contain what it should.
+    """A file of samples does not have the expected contents.
 
     Args:
         path: the file.
@@ -59,7 +59,7 @@ class DatasetError(EvalsuiteError):
         super().__init__(f"{place}: {problem}, expected {expected}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
-        """Keep the four parts in copies, not only the message."""
+        """Keep the four parts when the error is copied or pickled, not only the message."""
         return (type(self), (self.path, self.where, self.found, self.expected))
 
 

@@ -85,7 +85,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 INCOMPARABLE = ("scorers", "prompt", "params", "faults")
-"""Fingerprints whose changes forbid a comparison with a baseline unless `evalsuite_accept_changes` names them."""
+"""Fingerprints that must equal the baseline's for a comparison, unless `evalsuite_accept_changes` names them."""
 
 
 def parse_changes(text: str) -> list[str]:

@@ -22,7 +22,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The model as the user names it."""
+        """The model's name as the user wrote it."""
 
     @property
     def overrides(self) -> Mapping[str, Any]:
@@ -51,7 +51,7 @@ class Model(Protocol):
         """Return another model, called through the same gateway on behalf of the same case.
 
         Args:
-            name: the model as the user names it.
+            name: the model's name as the user wrote it.
             base_url: the model's address, if not the backend's usual one.
             epoch: the repetition that the requests belong to; None keeps the case's epoch. A simulated tool
                 uses epoch 1 for every case, so that the same call gets the same answer.
@@ -109,7 +109,7 @@ class Setup:
     """The parts of a run's settings that a benchmark may use to make its samples, solver and scorers.
 
     Attributes:
-        model: the model as the user names it.
+        model: the model's name as the user wrote it.
         judge: the judge model; None if the run has no judge.
         judge_base_url: the judge's address, if not the backend's usual one.
         reports: the folder that contains all runs, for files that outlive one run; None if nothing may be

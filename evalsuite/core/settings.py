@@ -400,7 +400,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "its clients spend; give it there, and each client its share"
         )
     if not settings.resume:
-        # A resumed run may restore --batch or --gateway.
+        # A resumed run is checked later, because it may restore --batch or --gateway.
         check_batch(settings)
     _check_comparison(settings)
     return settings

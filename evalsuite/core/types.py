@@ -32,7 +32,7 @@ COUNTED_APART = "_cannot_tell"
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """The lower bound of a number, as pydantic reads it; the class of `annotated_types` takes longer to import."""
+    """The lower bound of a number for pydantic; importing the equivalent class of `annotated_types` takes longer."""
 
     least: int
 
@@ -242,7 +242,7 @@ class Request:
     """One request to one model.
 
     Attributes:
-        model: the model as the user names it (`gpt-4`, `local:smollm2`, `function:app:answer`).
+        model: the model's name as the user wrote it (`gpt-4`, `local:smollm2`, `function:app:answer`).
         messages: the conversation so far.
         params: generation parameters by their OpenAI names (`max_tokens`, `temperature`, `logprobs`, ...).
         tools: descriptions of the available tools, in the OpenAI format.
@@ -316,7 +316,7 @@ class Transcript:
         messages: the conversation, the model's own messages included.
         reasoning: the reasoning behind the last answer, if the model gave any.
         events: programs and tool calls that were run, as plain JSON objects, each with a `kind`.
-        facts: small plain data that reports group or count by (turns taken, reason for ending).
+        facts: small plain data by which reports group or count cases (turns taken, reason for ending).
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
@@ -340,8 +340,9 @@ class Metric:
     further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
     the model is called.
 
-    By default, a loss matters from 0.02 of the range. Confidence intervals stay within the range. Without a range, a
-    score with values other than 0 and 1 is compared with a baseline only if a gate states the loss that matters.
+    By default, a loss of 0.02 of the range or more matters. Confidence intervals stay within the range. Without a
+    range, a score with values other than 0 and 1 is compared with a baseline only if a gate states the loss that
+    matters.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
@@ -373,7 +374,7 @@ class Score:
     Attributes:
         value: the score, a finite number.
         note: one line that explains the value.
-        facts: small plain data that reports group or count by.
+        facts: small plain data by which reports group or count cases.
         log: long plain data for readers, such as a judge's answer or a debate.
         signature: one line that states how a judge made the value, to be cited with the value; empty without a judge.
     """
@@ -394,7 +395,7 @@ class Record:
         benchmark: name of the benchmark.
         sample: the sample's id.
         epoch: repetition, from 1.
-        model: the model as the user names it.
+        model: the model's name as the user wrote it.
         outcome: the case's outcome; `error` counts neither as a score nor as a pass.
         source: the origin of the samples as text (`shipped samples`, `head_to_tail.json`).
         declared: the place of the benchmark's declaration; empty if reading the record needs no code.

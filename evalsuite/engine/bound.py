@@ -121,7 +121,7 @@ def _make_setup(declaration: Declaration, settings: Settings, model: str, root: 
 
 @contextmanager
 def _naming(benchmark: Benchmark, part: str) -> Iterator[None]:
-    """Turn whatever a factory raises into an error that names the benchmark and the part."""
+    """Turn any exception of a factory into an error that names the benchmark and the part."""
     try:
         yield
     except EvalsuiteError:

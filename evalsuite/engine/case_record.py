@@ -61,7 +61,7 @@ class CaseFindings:
     conversation: Transcript | None = None  # Messages of a test that calls the model itself.
 
     def score(self, case: Case, solved: Solved) -> None:
-        """Add a solved case's transcript and judged scores, and run the scorers that ask no model.
+        """Add a solved case's transcript and judged scores, and run the scorers that call no model.
 
         If one scorer fails, the scores of the others are kept.
         """
@@ -201,7 +201,7 @@ def lend(
 
     Args:
         case: None if the test is not a case; `findings` is then None, too.
-        name: the test's name; a test that is not a case stores its draws under this name.
+        name: the test's name; a test that is not a case numbers its requests under this name.
     """
     from evalsuite.applications.case_model import BlockingModel
 

@@ -59,7 +59,7 @@ class Case:
 
     @property
     def scope(self) -> str:
-        """The key of the case's stored draws and tool calls; unique within a run, and marked with the epoch."""
+        """The key of the case's stored answers and tool calls; unique within a run, and marked with the epoch."""
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name

@@ -175,7 +175,7 @@ def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence
 
 
 def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
-    """Find cases that ask a judge in a run without a judge."""
+    """Find cases that need a judge in a run without a judge."""
     if settings.judge_model or settings.plan:
         return ""
     from evalsuite.engine.scoring import asks_the_judge

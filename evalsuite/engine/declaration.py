@@ -252,7 +252,7 @@ def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[
 
 
 def _demand_plugin() -> None:
-    """Raise an error of one sentence if pytest collects this file without the plugin."""
+    """Raise a short error if pytest collects this file without the plugin."""
     pytest: Any = sys.modules.get("pytest")
     if pytest and "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
         raise pytest.Collector.CollectError(FORGOTTEN)

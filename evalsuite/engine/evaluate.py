@@ -93,7 +93,7 @@ def evaluate(
             NAME=VALUE a mapping. Relative paths are relative to the current folder.
 
     Raises:
-        EvalsuiteError: an argument is invalid, the model cannot be asked, or the run cannot be kept.
+        EvalsuiteError: an argument is invalid, the model cannot be called, or the run cannot be stored.
     """
     given = {"model": model, "judge": judge, "limit": limit, "epochs": epochs, "gates": gates, **settings}
     evaluation = _Evaluation(benchmark, _read_arguments(given))

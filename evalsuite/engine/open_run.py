@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 CRASH = "WorkerDied"  # The cause of the error of a case whose process died.
-EXCUSED = '"excused":"gate"'  # in the record of every case that a gate judges and that is below its threshold
+EXCUSED = '"excused":"gate"'  # part of the record of each case that misses its threshold and that a gate covers
 NOTABLE = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
@@ -196,7 +196,7 @@ class OpenRun:
         early: ends the session as soon as all gates and comparisons are decided.
         verdict: None before `conclude`.
         report: None before `conclude`.
-        below: cases below their threshold that a gate judges, by benchmark.
+        below: cases that missed their threshold and that a gate covers, by benchmark.
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines for the terminal at the end.
@@ -303,7 +303,7 @@ class OpenRun:
         self._stop(str(error))
 
     def is_covered(self, case: str, benchmark: str) -> bool:
-        """Tell whether a gate or the quarantine decides about a case's failure."""
+        """Tell whether a gate or the quarantine covers a case, so that the case's failure does not fail the session."""
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
 
     def _is_held(self, case: str) -> bool:

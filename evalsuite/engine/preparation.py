@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
-CODE = "function:"  # begins the name of a model that is imported as code
+CODE = "function:"  # prefix of the name of a model that is imported as code
 PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
 """Packages whose version may change a score."""
 
@@ -154,7 +154,7 @@ def _demand_code(settings: Settings, run: str) -> None:
 
 
 def options_to_repeat(settings: Mapping[str, Any]) -> str:
-    """Return the options that `--resume` of a run needs again, each with a space before it."""
+    """Return the options that the user must repeat to resume a run, each with a space before it."""
     return "".join(f" {shlex.quote(option)}" for option in _list_repeated(settings))
 
 

@@ -228,7 +228,7 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
 
 
 def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
-    """Run a scorer that asks no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
+    """Run a scorer that calls no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
     try:
         return read_scores(scorer(sample, transcript), name_of(scorer))
     except TypeError:

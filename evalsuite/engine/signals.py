@@ -30,7 +30,7 @@ def ending_signal() -> str:
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """End the run in order at the first Ctrl-C, and immediately at a later Ctrl-C."""
+    """End the run cleanly at the first Ctrl-C, and immediately at a later Ctrl-C."""
     now = time.monotonic()
     if number not in _received:
         _received.append(number)

@@ -63,7 +63,7 @@ class Models:
         self._overrides = self._settings.model_params
 
     def meter(self, scope: str) -> Meter:
-        """Return a meter for one case, or for another part of a session that has separate draws."""
+        """Return a meter for one case, or for another part of a session that numbers its requests separately."""
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
     def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
@@ -182,7 +182,7 @@ async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float |
 
 
 async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
-    """Return the result or the exception, because whatever a case's code raises is the case's own error.
+    """Return the result or the exception, because any exception of a case's code is the case's own error.
 
     The coroutine is created here, because a task that is cancelled before its first step would never await the
     coroutine.
@@ -302,7 +302,7 @@ class Prefetcher:
             future.cancel()
             raise
         except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
-            # Whatever a solver or scorer raises is part of the result.
+            # Exceptions of solvers and scorers are part of results, so this error is evalsuite's own.
             failed = InternalError(f"evalsuite failed on {case.id}: {type(error).__name__}: {error}")
             failed.__cause__ = error
             future.set_exception(failed)

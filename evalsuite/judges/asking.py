@@ -1,4 +1,4 @@
-"""Asks judges: repeats after unreadable answers, sends JSON schemas to servers that support them, counts a quorum."""
+"""Calls judges: repeats requests after unreadable answers, sends JSON schemas if supported, and checks the quorum."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def corrupt(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Itera
     """Yield the case with one corruption: of the answer, of another assistant message or of a tool call.
 
     Args:
-        others: further cases; an answer without citations gets the passages of one of these cases.
+        others: further cases, whose passages may replace the case's own passages.
     """
     sample, transcript = case
     if kind == "citations":
@@ -208,7 +208,7 @@ def _is_json(text: str | None) -> bool:
 
 
 def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Change a citation to another passage's number; if no text cites, use the passages of another case."""
+    """Yield the case with a citation of another passage's number, then the case with another case's passages."""
     sample, transcript = case
     passages = _find_passages(case)
     for text in list_texts(transcript):

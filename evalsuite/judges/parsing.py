@@ -87,7 +87,7 @@ class Value(Protocol[T_co]):
         ...
 
     def fits_reason(self, why: str) -> bool:
-        """Tell whether a value stays unambiguous if this reason follows it."""
+        """Tell whether a value stays unambiguous if this reason follows the value."""
         ...
 
 

@@ -49,7 +49,7 @@ def _make_key(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgedInput:
-    """One answer to judge, or several to compare."""
+    """One answer to judge, or several answers to compare."""
 
     question: str  # The question, or the conversation so far.
     answers: tuple[str, ...]

@@ -91,7 +91,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             references), `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare
             key. A mapping also names the sections. The default is the question, the answer and the references, if any.
         model: the judge model, or a list of judge models; the default is the run's judge model.
-        samples: the number of judgements of each judge, at temperature 1 if there are several.
+        samples: the number of judgements of each judge, at temperature 1 if the number is above 1.
         aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`; or `expected`,
             the expected score by the probabilities of the score's token (G-Eval), on a scale of one digit. Without
             log-probabilities, `samples` (20 by default) are drawn, and the fact `weights` records this method.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # The fact with the verdict and the calls of the single judge before a panel.
+ALONE = "alone"  # The fact with the verdict and the calls of the single judge that judges before a panel.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The score of the answer under test, which is the first answer, for each verdict."""
 
@@ -205,7 +205,7 @@ def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Asks one model the same question `repeats` times in each order: a plain judge, or FairEval's calibrations.
+    """Asks one model the same question `repeats` times in each order, as a plain judge or with FairEval's calibrations.
 
     Multiple evidence (MEC) asks several times at a temperature above zero, with reasons before the score.
     Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Wang et al., "Large
@@ -242,7 +242,7 @@ class Sampled:
         return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
 
     async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
-        """Return a ballot, or the reason why the answer could not be read; and the log."""
+        """Return the log with a ballot, or with the reason why the answer could not be read."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", SYSTEM_PROMPT), Message("user", shown, parts=subject.media)]
         # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.

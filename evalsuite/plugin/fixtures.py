@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # the fixtures that only the test of a benchmark has
+OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # fixtures that only a benchmark's test can use
 
 
 class RunningCase(NamedTuple):

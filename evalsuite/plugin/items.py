@@ -41,7 +41,7 @@ def cases_of(items: Iterable[pytest.Item]) -> list[Case]:
 
 
 def findings_of(item: pytest.Item) -> CaseFindings:
-    """Return a case's findings; empty when its item begins, because some plugins run an item several times."""
+    """Return a case's findings, which start empty for each run of the item, because some plugins repeat items."""
     from evalsuite.engine.case_record import CaseFindings
 
     return item.stash.setdefault(FINDINGS, CaseFindings())

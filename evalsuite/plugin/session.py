@@ -195,7 +195,7 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
 
 
 def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Shorten the reason for the end in the cases' failures, because evalsuite's summary states it."""
+    """Shorten the reason for the session's end in the cases' failures, because the summary states the reason."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
             replace_in_failure(report.longrepr, reason, "stopped the run")

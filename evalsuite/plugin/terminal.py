@@ -55,7 +55,7 @@ def show_broken(terminal: pytest.TerminalReporter, reason: str) -> None:
 
 
 def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdict, status: int) -> None:
-    """Show the verdict and the status with which the session ends, which may be pytest's own."""
+    """Show the verdict, and the session's exit status, which may be pytest's own."""
     folder = run.folder
     if status == Status.DETACHED:
         _show_detached(terminal, folder)

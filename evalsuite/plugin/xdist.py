@@ -72,7 +72,7 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
 
 
 def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
-    """Return xdist's method that sends a command to a worker, changed to lose commands to a dead worker.
+    """Wrap xdist's method that sends a command to a worker, so that commands to a dead worker are dropped.
 
     A command can reach the connection after the worker's death and before xdist handles that death. The OSError would
     end the whole session as an internal error; xdist gives the dead worker's tests to the others anyway.

@@ -34,7 +34,7 @@ class LabelledScore:
     passes: float | None = None  # The lowest value that passes; None if values are not pass/fail.
     nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
-    verdict: float | None = None  # The verdict of the majority of people; None to derive it from the label.
+    verdict: float | None = None  # The verdict of the majority of people; None derives the verdict from the label.
     weight: float = 1.0  # The number of cases that the case stands for, if cases were drawn with unequal probabilities.
 
     @property

@@ -99,7 +99,7 @@ class Bench:
 
     tally: Tally  # The benchmark's cases.
     source: str  # A description of the samples' origin.
-    model: str  # The model as the user named it.
+    model: str  # The model's name as the user wrote it.
     # The declared benchmark; None if its code is missing, or if it was declared without code.
     benchmark: Benchmark | None = None
     gone: str = ""  # The reason why the benchmark's code is missing; empty if the code is available.

@@ -53,7 +53,7 @@ def whatever_the_mode(sample: str, mode: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record without its long texts, as a tally keeps it."""
+    """A record without its long texts, for tallies."""
 
     case: str
     sample: str

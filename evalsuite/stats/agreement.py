@@ -156,7 +156,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
         categories: all possible labels; None uses the labels found, or two labels if only one was found.
 
     Returns:
-        At most 1; 0 is chance.
+        A number of at most 1, where 0 is agreement by chance.
     """
     same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
@@ -374,7 +374,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers with meaningful distances.
 
     Returns:
-        At most 1; 0 is chance. nan if all ratings are the same value.
+        A number of at most 1, where 0 is agreement by chance; nan if all ratings are equal.
 
     Raises:
         ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is

@@ -108,8 +108,8 @@ def rank_interval(
     """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
-    agree, the sample may lack a rare case that disagrees, and no jackknife can account for it. So the interval is
-    extended to the coefficients with two additional clusters of opposite extremes, and with two of equal extremes.
+    agree, the sample may lack a rare case that disagrees, and no jackknife can account for such a case. So the interval
+    is extended to the coefficients with two additional clusters of opposite extremes, and with two of equal extremes.
     This guard is evalsuite's own; `docs/statistics.md` has its simulation.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
@@ -142,7 +142,7 @@ def _transform(coefficient: float) -> float:
 def _add_extremes(
     x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
 ) -> tuple[list[float], list[float]]:
-    """Add `size` cases: x is its maximum or minimum, and y is its extreme on the opposite or the same side."""
+    """Add `size` cases with x at its maximum or minimum, and y at its extreme on the opposite or the same side."""
     ends = (min(y), max(y))
     return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
 

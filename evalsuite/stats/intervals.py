@@ -93,9 +93,9 @@ def count_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
 def share_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
     """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact interval near 0 and 1.
 
-    Near 0 and 1, one of Wilson's bounds is wrong several times as often as it should be, while an exact bound never is.
-    So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to 400 cases shows that a
-    bound of a 95% interval is then wrong with a probability of at most 3.6%.
+    Near 0 and 1, one of Wilson's bounds is wrong several times as often as allowed; an exact bound is never wrong more
+    often than allowed. So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to
+    400 cases shows that a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
     Clustered cases count as fewer cases. n is replaced by (z / t)^2 times p (1 - p) / (cluster-robust standard
     error)^2, where the quotient is at most n; z and t are quantiles of the normal distribution and of the t

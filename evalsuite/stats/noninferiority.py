@@ -37,7 +37,8 @@ class LossTest:
     Attributes:
         n: the number of cases.
         pvalue: two-sided p-value of no difference.
-        pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value means non-inferior.
+        pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value shows
+            non-inferiority.
         deteriorated: whether the candidate's value is worse.
         margin: the smallest deterioration that matters.
         deviation: standard deviation of the differences: the standard error times the root of `n`. The minimum is the
@@ -57,7 +58,7 @@ class LossTest:
     def count_needed(self, confidence: float = 0.95) -> int:
         """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
 
-        The number assumes the same deviation as in the observed cases, and approximates by Student's t distribution
+        The number assumes the deviation of the observed cases, and is approximated with Student's t distribution
         (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If the cases that differ
         just add up to the margin, the power is 90%.
 

@@ -74,7 +74,7 @@ class BinarySequence:
     "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
 
     Args:
-        confidence: 0.95 for an error of at most 5% over all checks.
+        confidence: 1 minus the maximum error over all checks, such as 0.95.
         population: the number of all cases, if the question is about exactly these cases.
 
     Raises:
@@ -177,17 +177,17 @@ TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk: the paper'
 class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
-    For each supposed mean m, one gambler bets that scores are above m, and another that they are below m. If m is the
-    true mean, their capital rarely grows much. So m is excluded for good once a gambler's capital has grown by the
-    factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 / (1 - m); v
-    is the variance of earlier scores. The supposed means are thousandths of the range. Waudby-Smith and Ramdas,
-    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital;
-    for populations, the part on sampling without replacement).
+    For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
+    m. If m is the true mean, their capital rarely grows much. So m is excluded for good once a gambler's capital has
+    grown by the factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 /
+    (1 - m); v is the variance of earlier scores. The supposed means are thousandths of the range. Waudby-Smith and
+    Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged
+    capital; for populations, the part on sampling without replacement).
 
     Args:
         low: the lowest possible score.
         high: the highest possible score.
-        confidence: 0.95 for an error of at most 5% over all checks.
+        confidence: 1 minus the maximum error over all checks, such as 0.95.
         population: the number of all cases, if the question is about exactly these cases.
 
     Raises:

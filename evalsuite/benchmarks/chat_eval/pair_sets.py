@@ -113,7 +113,7 @@ PAIR_SETS = {
         systems=_place("chosen_model", "rejected_model"),
     ),
 }
-"""The sets by folder name. In RewardBench, answers have no order, so a hash decides whether the better is first."""
+"""The sets by folder name. RewardBench's answers have no order, so a hash decides which answer comes first."""
 
 
 def read_set(name: str, folder: Path) -> Iterator[Sample]:

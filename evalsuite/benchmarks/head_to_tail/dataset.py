@@ -34,7 +34,7 @@ BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
 # The paper's domain of each source.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
-# The report's name of the shipped pack.
+# The name of the shipped questions in reports.
 SHIPPED = "shipped samples"
 _SHIPPED = Path(__file__).parent / "data"
 _SHAPE = "[entity, template id, question, answer]"

@@ -118,8 +118,8 @@ def answer_text(transcript: Transcript) -> str:
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether the answer is missing.
 
-    A right answer is never missing, because a film may be named Unknown. "None" is not missing if the question asks for
-    a number or for something that may not exist ("Which awards, if any, did it win?").
+    A right answer is never missing, because a film's name may be "Unknown". "None" is not missing if the question asks
+    for a number or for something that may not exist ("Which awards, if any, did it win?").
     """
     answer = answer_text(transcript)
     if normalise(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):

@@ -248,7 +248,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.above(popularity)), 2)]
 
     def floor(self, bucket: str) -> int:
-        """Return the lowest popularity in this or a more popular bucket; if they are empty, exceed any popularity."""
+        """Return the lowest popularity in this bucket or a more popular one; above any popularity if all are empty."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -280,7 +280,7 @@ class QuestionSource(ABC):
 
     @abstractmethod
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about `sizes[template]` or more entities per bucket, or about all entities of a bucket."""
+        """Draw questions about at least `sizes[template]` entities per bucket, or all entities of a smaller bucket."""
 
 
 class DumpSource(QuestionSource):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Check = Callable[[str], "tuple[str, str] | None"]
 
 
-# Larger blocks exceed the processor's cache; measurements were 10% slower.
+# Larger blocks exceed the processor's cache and were 10% slower in measurements.
 BLOCK = 1 << 16
 # Maximum size of a decompressed piece, because a few malicious kilobytes can expand to gigabytes.
 PIECE = 1 << 20

@@ -159,7 +159,7 @@ QUOTED = ", those that have commas in quotation marks"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on rows in three forms: words (`"Rating" is at least 4`), a mask of `df`, a test of a row number."""
+    """A condition on rows in three forms: words (`"Rating" is at least 4`), a mask of `df`, a test of row numbers."""
 
     words: str
     program: str

@@ -373,7 +373,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
         except Dropped as why:
             reason = Dropped(f'"{sheet.names[column]}": {why}')
             continue
-        # The table's own name stays the answer, even if the candidates agree on another name.
+        # The column's real name stays the answer, even if the candidates agree on another name.
         if pair.quality == "unanimous":
             return pair, hidden
         disputed = disputed or (replace(pair, answer=sheet.names[column].strip(), quality=""), hidden)

@@ -1,4 +1,4 @@
-"""Subtasks for which models make questions, and the prompts; tasks and criteria follow arXiv 2506.18421."""
+"""Subtasks for which models make questions, and the models' prompts; tasks and criteria follow arXiv 2506.18421."""
 
 from __future__ import annotations
 

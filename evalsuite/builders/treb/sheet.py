@@ -265,7 +265,7 @@ def _names_an_amount(name: str) -> bool:
 
 
 def is_meaningless(name: str) -> bool:
-    """Tell whether the name does not describe the content: a letter, or a number that is not a year."""
+    """Tell whether the name says nothing about the content: a single letter, or a number that is not a year."""
     bare = re.sub(r"\W", "", name)
     return len(re.sub(r"[\d_]", "", bare)) < 2 and not _HAN.search(bare) and not YEAR.fullmatch(name.strip())
 

@@ -83,7 +83,7 @@ def _combine(
         ),
         "SCRIPT": script,
     }
-    # Replace everything in one pass, so that the text of a part is never read as the name of another part.
+    # Replace all placeholders in one pass, so that a placeholder inside a part's text is kept as text.
     return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], asset("page.html"))
 
 
@@ -135,7 +135,7 @@ def pack(data: bytes) -> str:
 
 
 def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Compress and encode as `pack` does, piece by piece."""
+    """Compress and encode data like `pack`, but piece by piece."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
         left += compressor.compress(piece.encode("utf-8", "replace"))

@@ -31,7 +31,7 @@ SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
 NOT_REPEATED = {
     "run", "resume", "replay", "shard", "gate", "baseline", "stop_when_decided", "limit", "reports",
 }  # fmt: skip
-"""Options of a run that are not needed to repeat one of its cases."""
+"""Options that are not needed to repeat a single case of a run."""
 
 
 def run_facts(run: Run, label: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
-MOST_VALUES = 20  # A tag with more values than this identifies cases and does not group them.
+MOST_VALUES = 20  # A tag with more values than this identifies single cases instead of grouping cases.
 MOST_CHARTED = 4  # Maximum metrics in one chart.
 
 
@@ -214,7 +214,7 @@ class CaseMetric:
 
 
 def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Return a metric unchanged, or make one from a function of a tally, under the function's name."""
+    """Return a metric unchanged; make a metric from a function of a tally, with the function's name."""
     if isinstance(metric, CaseMetric):
         return metric
     name = str(getattr(metric, "__name__", "<"))

@@ -100,7 +100,7 @@ def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_passage(passage: Passage) -> str:
-    """Render a paragraph, or a model's text in a folded block, verbatim and shortened unless it must be complete."""
+    """Render a paragraph; or a model's text, verbatim in a folded block, and shortened unless `whole` is set."""
     if not passage.folded:
         heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text

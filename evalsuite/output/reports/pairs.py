@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evalsuite.decisions.comparison import CommonQuestions, Pair
 
-MOST_VALUES = 60  # a tag with more values identifies cases and does not group them
+MOST_VALUES = 60  # a tag with more values identifies single cases instead of grouping cases
 
 
 @dataclass(frozen=True, slots=True)

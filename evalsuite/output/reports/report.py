@@ -38,7 +38,7 @@ MOST_CAUSES = 20
 
 
 def view(run: Run, name: str, label: str) -> RunView:
-    """Make the view of one benchmark of a run, for its section."""
+    """Make the view of one benchmark of a run, for the report's section."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
     return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))

@@ -215,7 +215,7 @@ class LabelledCases:
 
 
 def lines_of(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield one row per mode, or a single row for a run without modes; labels omit an `alone` run."""
+    """Yield one row per mode, or a single row for a run without modes; labels omit the name of an `alone` run."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)
