@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-DECLARATION = "__evalsuite__"  # the attribute of a test function that holds the argument of `@benchmark`
+DECLARATION = "__evalsuite__"  # the attribute of a test function that stores the argument of `@benchmark`
 FIXTURE = "evalsuite_case"
 """Name of the parametrised fixture whose parameter is a case; every benchmark's test function uses this fixture."""
 

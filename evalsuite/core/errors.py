@@ -96,7 +96,7 @@ class SpendLimitReached(ModelError):  # noqa: N818
 
 
 class ReplayMiss(ModelError):  # noqa: N818
-    """A replayed run does not hold this completion."""
+    """A replayed run does not contain this completion."""
 
 
 class Detached(ModelError):  # noqa: N818

@@ -146,7 +146,7 @@ class Sample:
         id: unique within the benchmark, short and stable, because it becomes part of the case's id. A number becomes
             text.
         input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
-        target: the right answer, or several acceptable answers; None without a reference answer.
+        target: the right answer, or several acceptable answers; None if the sample has no reference answer.
         tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
         metadata: anything else that a solver or scorer needs; plain JSON data.
     """
@@ -376,7 +376,8 @@ class Score:
         note: one line that explains the value.
         facts: small plain data by which reports group or count cases.
         log: long plain data for readers, such as a judge's answer or a debate.
-        signature: one line that states how a judge made the value, to be cited with the value; empty without a judge.
+        signature: one line that states how a judge made the value, to be cited with the value; empty if no judge made
+            the value.
     """
 
     value: float
@@ -401,7 +402,7 @@ class Record:
         declared: the place of the benchmark's declaration; empty if reading the record needs no code.
         scores: finite numbers by metric name.
         error: one message, if the outcome is `error` or `failed`; else None.
-        cause: the kind of error, for grouping; None without an error.
+        cause: the kind of error, for grouping; None if no error occurred.
         excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `quarantine`,
             `xfail`); else None.
         notes: explanations from scorers, by metric name.

@@ -141,7 +141,7 @@ def make_cases(
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_sources(bound, None if goes_on else limit)
-    # Keep all canaries, because they cost no call to the model and a smaller number would test the judge less well.
+    # Keep all canaries, because canaries cost no model call, and fewer canaries would test the judge less well.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}

@@ -124,7 +124,7 @@ class RunGateway:
         return self._pending.waits() if self._pending is not None else []
 
     def usage(self) -> dict[str, Any] | None:
-        """Return the usage of all calls so far, as JSON data; None without calls."""
+        """Return the usage of all calls so far, as JSON data; None if no call was made."""
         return self.background.run(self._compute_usage()) if self.asking else None
 
     async def _compute_usage(self) -> dict[str, Any]:

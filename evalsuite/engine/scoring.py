@@ -203,7 +203,7 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
     """Convert a score to a float; numbers of numpy and similar packages are accepted.
 
     Args:
-        declared: the least and the greatest value; None without a declared range.
+        declared: the least and the greatest value; None if no range is declared.
     """
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)

@@ -63,7 +63,7 @@ class Weighted:
     # Aspects on scales of one-digit numbers, so that a score is one token.
     aspects: tuple[Likert, ...] = (FIVE_POINTS,)
     samples: int = MOST_SAMPLES  # The number of samples to draw if the backend returns no log-probabilities.
-    attempts: int = 3  # Maximum answers to request, until one can be read.
+    attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
     # requests the steps once, because they are the same for every case.

@@ -152,7 +152,7 @@ class Panel:
     turns: int = 2  # The number of turns, including the judgement.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
     summarizer: str | None = None  # The model that writes summaries; None means the judge model.
-    attempts: int = 3  # Maximum answers to request, until one can be read.
+    attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     seed: int = 0  # The seed that shuffles simultaneous speeches.

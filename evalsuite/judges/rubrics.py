@@ -83,7 +83,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             are averaged.
         swap: whether to show two answers in both orders; otherwise the answer under test comes first.
         name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
-        scale: the lowest and the highest point of the scale; None for a question with the answers yes and no.
+        scale: the lowest and the highest point of the scale; None if the answers are yes and no.
         anchors: descriptions of points; without `scale`, the lowest and the highest of these points define the scale.
         steps: the steps that the judge follows before it judges.
         examples: example judgements, each a mapping of names to texts.
@@ -102,7 +102,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             votes agree. With 0, the first verdict counts.
         cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements cannot tell, the
             case has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
-        attempts: maximum answers to request, until one can be read.
+        attempts: maximum requests until an answer can be read.
         params: generation parameters; the temperature is 0 by default.
 
     Raises:

@@ -148,8 +148,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             verdicts differ. The fact `alone` has the judge's own verdict and calls. If the samples' metadata have the
             human choice under `human`, the report says whether the debate was worth its cost.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
-        summarizer: the model that writes summaries; None for the judge model.
-        attempts: maximum answers to request, until one can be read.
+        summarizer: the model that writes summaries; None means the judge model.
+        attempts: maximum requests until an answer can be read.
         model: the judge model; by default the run's judge.
         quorum: the minimum number of readable judgements in each order; None requires more than half.
         params: generation parameters; the temperature is 0 by default, and None leaves the temperature to the server.
@@ -216,7 +216,7 @@ class Sampled:
     repeats: int = 1  # The number of judgements in each order; repeated judgements differ in the parameter `seed`.
     reasons: bool = False  # Whether the judge gives reasons before its judgement.
     swap: bool = True  # Whether to show two answers in both orders.
-    attempts: int = 3  # Maximum answers to request, until one can be read.
+    attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     # Sends JSON schemas, if the judge gives no reasons first.
@@ -345,7 +345,7 @@ class JudgeScorer:
         background: the key in the metadata with information that a good answer may use.
         hide: names that are replaced by a placeholder in all answers.
         prefix: text before each score's name, also the key of the judge's facts; needed if a case has two judges.
-        model: the judge model; empty for the run's judge.
+        model: the judge model; empty means the run's judge.
     """
 
     judge: Judge

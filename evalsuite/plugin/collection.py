@@ -30,7 +30,7 @@ RENAMING = (
     "pytest_pycollect_makeitem",
     "pytest_collection_modifyitems",
 )
-"""Hooks by which a suite can give items further names before `-k` selects items."""
+"""Hooks with which a suite can add names to items before `-k` selects items."""
 
 
 def mark_function(function: object) -> None:

@@ -123,7 +123,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases, leave them out, or rename the first case's benchmark."""
+    """Mark cases, leave cases out, or rename the first case's benchmark, depending on the fault."""
     fault = read_fault()
     cases = [(item, case) for item in items if (case := case_of(item)) is not None]
     if fault and fault.mutant == "excluded":

@@ -83,7 +83,7 @@ def list_models(args: Sequence[str]) -> list[str]:
 def is_asked_for(config: pytest.Config) -> bool:
     """Tell whether the command line asks for cases: by one of evalsuite's options, or by the id of a test.
 
-    If not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
+    If it does not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
     """
     given = any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
     return given or any("::" in arg for arg in config.args)

@@ -60,7 +60,7 @@ class Process:
 
     Args:
         model: the model's name or the default model's; None if no model was named or installed.
-        quarantine: cases that do not count until a date; None without a quarantine file.
+        quarantine: cases that do not count until a date; None if no quarantine file exists.
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.

@@ -69,7 +69,7 @@ RESOURCES = _Resources()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; 0 for other metrics."""
+    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; else return zeros."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []

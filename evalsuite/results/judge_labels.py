@@ -35,7 +35,7 @@ class LabelledScore:
     nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
     verdict: float | None = None  # The verdict of the majority of people; None derives the verdict from the label.
-    weight: float = 1.0  # The number of cases that the case stands for, if cases were drawn with unequal probabilities.
+    weight: float = 1.0  # The number of cases that the case represents, if cases were drawn with unequal probabilities.
 
     @property
     def verdicts(self) -> LabelPair | None:
@@ -178,8 +178,8 @@ def judge_ac1(tally: Tally) -> Estimate | None:
 def judge_alpha(tally: Tally) -> Estimate | None:
     """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined.
 
-    The interval comes from a jackknife over clusters. The result is also None for comparisons of two answers, and for
-    several score names.
+    The interval comes from a jackknife over clusters. The result is also None for comparisons of two answers, and if
+    the scores have several names.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
@@ -200,7 +200,7 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 def judge_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined.
 
-    The result is also None for several score names, because their scales may differ.
+    The result is also None if the scores have several names, because their scales may differ.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
@@ -211,7 +211,8 @@ def judge_rho(tally: Tally) -> Estimate | None:
 def judge_weighted_kappa(tally: Tally) -> Estimate | None:
     """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined.
 
-    The result is also None for comparisons of two answers, and for several score names, whose scales may differ.
+    The result is also None for comparisons of two answers, and if the scores have several names, because their scales
+    may differ.
     """
     scores = labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
@@ -222,7 +223,7 @@ def judge_weighted_kappa(tally: Tally) -> Estimate | None:
 def corrected_score(score: str, tally: Tally) -> Estimate | None:
     """Estimate the mean of people's scores by prediction-powered inference; see `stats.prediction_powered`.
 
-    The result is None with fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must
+    The result is None if there are fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must
     be a random sample of all cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean

@@ -24,8 +24,8 @@ class Estimate:
 
     Attributes:
         value: the point estimate, on the metric's own scale (a share is 0.25, not 25).
-        low: lower bound of the interval; None without an interval.
-        high: upper bound of the interval; None without an interval.
+        low: lower bound of the interval; None if the estimate has no interval.
+        high: upper bound of the interval; None if the estimate has no interval.
         n: number of cases that the estimate is based on.
     """
 

@@ -121,7 +121,7 @@ def clustered_kappa(
         clusters: the cluster of each item; None if items are independent.
 
     Returns:
-        Kappa with its interval, whose bounds are nan with fewer than three clusters.
+        Kappa with its interval, whose bounds are nan if there are fewer than three clusters.
 
     Raises:
         ValueError: as for `cohen_kappa`, or the confidence is outside of (0, 1).
@@ -182,7 +182,7 @@ def ac1_interval(
         clusters: the cluster of each item; None if items are independent.
 
     Returns:
-        AC1 with its interval, whose bounds are nan with fewer than three clusters.
+        AC1 with its interval, whose bounds are nan if there are fewer than three clusters.
     """
     value, groups = (gwet_ac1(a, b, categories=categories), list(range(len(a)) if clusters is None else clusters))
     if len(set(groups)) < 3:

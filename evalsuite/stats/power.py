@@ -147,7 +147,8 @@ def detectable_mean(
         n: the number of independent clusters, at least 2.
         deviation: standard deviation of the paired differences (for clusters: standard error times the root of their
             number), above 0.
-        freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes give fewer degrees of freedom.
+        freedom: the test's degrees of freedom; None means n - 1. Clusters of unequal sizes give fewer degrees of
+            freedom.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 

@@ -59,8 +59,8 @@ class JudgingMode:
 
     kind: JudgingMethod
     strategy: Strategy | None = None
-    roles: int = 1  # Number of debaters; 1 without a panel.
-    turns: int = 0  # Number of turns, the judgement included; 0 without a panel.
+    roles: int = 1  # Number of debaters; 1 if the mode has no panel.
+    turns: int = 0  # Number of turns, the judgement included; 0 if the mode has no panel.
     same_role: bool = False  # Whether all debaters have the same role.
     steps: bool = False  # Whether the model first generates evaluation steps.
     ballots: bool = False  # Whether debaters also cast a secret ballot after each turn except the last.

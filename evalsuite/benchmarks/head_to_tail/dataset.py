@@ -228,7 +228,7 @@ def predicates_path(questions: Path) -> Path:
 
 
 def predicate_buckets(questions: Path) -> dict[str, str]:
-    """Map each template to its predicate's bucket by the predicate's popularity; empty without a file of predicates."""
+    """Map each template to its predicate's bucket by the predicate's popularity; empty if the file is missing."""
     path = predicates_path(questions)
     if not path.is_file():
         return {}

@@ -187,7 +187,7 @@ def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
 
 
 def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
-    """Compare how rules and the judge rank and rate models (Table 8); None with fewer than three judged runs.
+    """Compare how rules and the judge rank and rate models (Table 8); None for fewer than three judged runs.
 
     For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
     table shows the minimum and the mean. Combinations in which all runs have equal rates are left out. A run in several

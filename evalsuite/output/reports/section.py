@@ -176,7 +176,7 @@ def without_unmeasured(table: Table) -> Table:
 
 
 def is_best(cell: Cell, column: Column, best: float | None) -> bool:
-    """Tell whether a cell holds the best number of its row."""
+    """Tell whether a cell contains the best number of its row."""
     value = cell.value if isinstance(cell, Estimate) else cell
     return best is not None and column.style != "text" and value == best
 

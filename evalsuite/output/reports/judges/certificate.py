@@ -87,7 +87,7 @@ def certificate(
 
     Args:
         people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that a labelled case stands for, if cases were drawn by disagreement. Agreement
+        weights: the number of cases that a labelled case represents, if cases were drawn by disagreement. Agreement
             beyond chance is then not measured, because the labelled cases are harder than the others.
     """
     random = people if not weights else {}

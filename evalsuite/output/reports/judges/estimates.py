@@ -72,7 +72,7 @@ def corrected_mean(
         weights: the weights of the labelled cases in their order, if they were drawn with unequal probabilities.
 
     Returns:
-        The estimates; None with fewer than 30 labelled or fewer than 30 unlabelled cases.
+        The estimates; None if there are fewer than 30 labelled or fewer than 30 unlabelled cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
