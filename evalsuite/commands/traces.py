@@ -99,7 +99,7 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _list_items(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield each JSON value of a file with its position: the number of a line, or of an entry in a list."""
+    """Yield each JSON value of a file with its position: a line number, or an entry's number in a list."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise DatasetError(path, "", f"more than {LARGEST_FILE >> 20} MiB", "smaller files; split it")

@@ -1,4 +1,4 @@
-"""Cases: which samples of a benchmark are run, how often, under which ids, and in which order."""
+"""Choose a benchmark's cases: their samples, repetitions, ids and order."""
 
 from __future__ import annotations
 

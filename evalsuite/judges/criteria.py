@@ -279,7 +279,7 @@ def _average_precision(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Items(OnScale):
-    """Asks for a list of items, such as the claims of an answer; the items are the names of the reading's parts."""
+    """Asks for a list of items, such as the claims of an answer; the reading's `parts` have the items as names."""
 
     item: str
     section: str

@@ -1,4 +1,4 @@
-"""Opinions, ballots, the combination of ballots to one result, and the signature of a judge."""
+"""Opinions, ballots, the combination of ballots into one result, and the signature of a judge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-VERSION = 4  # Increase this number when answers are read or combined differently; the hashed prompts do not reveal it.
+VERSION = 4  # Increase this number when answers are read or combined differently, because the prompts stay equal.
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 

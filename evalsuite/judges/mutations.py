@@ -161,7 +161,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def corrupt(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Yield the case with one corruption: of the answer, of another assistant message or of a tool call.
+    """Yield the case with one corruption: in the answer, in another assistant message or in a tool call.
 
     Args:
         others: further cases, whose passages may replace the case's own passages.

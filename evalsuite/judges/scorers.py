@@ -129,7 +129,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Let debaters discuss the answer; in the last turn, each gives reasons and scores; scores are averaged (ChatEval).
+    """Let debaters discuss the answer; the scores that each debater gives in the last turn are averaged (ChatEval).
 
     The number of calls is orders x (debaters x turns + summaries). There are 2 orders if answers are compared,
     otherwise 1. Only `simultaneous_summarizer` adds summaries, one after each turn except the last.
@@ -139,8 +139,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             own names, or `DebaterRole` objects with your own prompts or models.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: turns of speaking, the last of which is the judgement.
-        criteria: a question that is scored from 1 to 10, or a `Likert`; or several names or `Likert`, each with one
-            score; by default overall `quality`. Two answers are compared on one question.
+        criteria: a question that is scored from 1 to 10, a `Likert`, or a list of names or `Likert` with one score
+            each; by default, overall `quality`. Two answers are compared on one question.
         compare: see `rubric`; the answer with the higher mean score wins. If empty, the answer is scored alone.
         name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
         swap: whether to judge both orders.

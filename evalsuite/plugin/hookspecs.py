@@ -72,7 +72,7 @@ class HookWatchers:
         return list(self._faults.values())
 
     def record(self, line: str) -> None:
-        """Pass on a record, given as a line of `records.jsonl`."""
+        """Pass a record, given as a line of `records.jsonl`, to the hook's implementations."""
         if self._wants_records:
             from evalsuite.core.json_codec import decode_record
 

@@ -85,7 +85,7 @@ class ClusteredMean:
 
 
 def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
-    """Return the sum and the number of values of each cluster, in the order of first appearance.
+    """Return each cluster's sum and number of values, in the order of the clusters' first appearance.
 
     Args:
         clusters: the cluster of each value; None if values are independent.

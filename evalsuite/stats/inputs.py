@@ -1,4 +1,4 @@
-"""Checks of the input of statistics, such as finite numbers and lists of equal length, and a search by bisection."""
+"""Check the inputs of statistics, such as finite numbers and lists of equal length, and search by bisection."""
 
 from __future__ import annotations
 

@@ -306,9 +306,9 @@ def unpaired_difference(
 ) -> tuple[float, float]:
     """Compute the bounds of `first - second` for independent estimates.
 
-    The distance of a bound from the difference is the root of the sum of two squares: the distances of the two
-    estimates from their own bounds on the relevant sides. Newcombe, Statistics in Medicine 17 (1998), pp. 873-890,
-    method 10, for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
+    A bound's squared distance from the difference is the sum of two squared distances: from each estimate to its own
+    bound on the relevant side. Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method 10, for two shares;
+    Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
 
     Args:
         first: the first estimate.

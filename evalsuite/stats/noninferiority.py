@@ -375,7 +375,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     lower_is_better: bool = False,
     confidence: float = 0.95,
 ) -> NonInferiority:
-    """Compare a statistic that is not a mean over cases (a kappa, a correlation) by the jackknife of its difference.
+    """Compare two runs by a statistic that is not a mean over cases (a kappa, a correlation), with the jackknife.
 
     The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t; its degrees of
     freedom are the number of groups minus 1. The test of the margin has the two guards of `compare_paired`: an
@@ -457,9 +457,9 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
 def holm(pvalues: Values) -> list[float]:
     """Compute Holm's adjusted p-values, in the given order.
 
-    If each hypothesis with an adjusted p-value of at most the level is rejected, the probability that any true
-    hypothesis is rejected is at most the level, even if the tests depend on each other. Holm, "A simple sequentially
-    rejective multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
+    Reject each hypothesis with an adjusted p-value of at most the level. The probability that any true hypothesis is
+    rejected is then at most the level, even if the tests depend on each other. Holm, "A simple sequentially rejective
+    multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
 
     Raises:
         ValueError: the list is empty, or a p-value is not in [0, 1].

@@ -28,7 +28,7 @@ __all__ = ["Corrected", "agreement_table", "bias_table", "corrected_mean", "corr
 
 
 def judge_blocks(views: Sequence[RunView]) -> list[Table]:
-    """Make tables of the biases and the agreement of all judges with ballots, for a report of any benchmark."""
+    """Make tables of bias and agreement for all judges with ballots, for any benchmark's report."""
     judges = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
     tables: list[Table | None] = []
     for name, tally, prefix in judges:
