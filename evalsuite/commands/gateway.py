@@ -24,7 +24,7 @@ from evalsuite.service.clients import PORT
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from evalsuite.clusters.ray_engine import RayCluster
+    from evalsuite.clusters.sharded_run import RayCluster
 
 SHARED = (
     *("max_connections", "max_rpm", "max_tpm", "max_cost", "price", "patience"),
@@ -174,8 +174,7 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_ray(options: argparse.Namespace) -> int:
     """Run all shards and join them; return the exit status that a single session would have."""
-    from evalsuite.clusters.ray_engine import RayCluster
-    from evalsuite.clusters.sharded_run import STORE, ShardedRun
+    from evalsuite.clusters.sharded_run import STORE, RayCluster, ShardedRun
 
     if options.shards < 1:
         raise SettingsError(f"--shards {options.shards}: it must be a whole number of at least 1")

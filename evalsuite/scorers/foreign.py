@@ -1,9 +1,14 @@
-"""Scores with metrics of other packages; the run's judge answers their model calls."""
+"""Scores with metrics of autoevals, DeepEval, Inspect and Ragas; the run's judge answers their model calls."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
+import inspect
+import json
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +18,7 @@ from evalsuite.applications.case_model import BlockingModel
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
 from evalsuite.core.threads import in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
+from evalsuite.scorers.trajectories import tool_uses
 
 if TYPE_CHECKING:
     from evalsuite.applications.case_model import CaseModel
@@ -170,3 +176,205 @@ def read_number(value: Any, note: object = None) -> Score:
         return Score(float(value), str(note or "")[:2000])
     except (TypeError, ValueError) as error:
         raise ScoringError(f"the metric gave {value!r:.200} in place of a number; {str(note or '')[:200]}") from error
+
+
+def from_autoevals(
+    scorer: Any, *, documents: Documents | None = None, judge: bool = True
+) -> ForeignScorer | PlainForeignScorer:
+    """Score with a scorer of autoevals; the score has the scorer's name in lower case with underscores.
+
+    Args:
+        scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
+        documents: a function of sample and transcript that returns the retrieved documents; by default the
+            spans' documents, else the fact or the metadata `documents`.
+        judge: whether the scorer needs a model, which is then the run's judge; False for scorers such as `Levenshtein`.
+
+    Raises:
+        SettingsError: autoevals is not installed.
+    """
+    return make_scorer("autoevals", scorer, _measure_autoevals, documents, judge=judge)
+
+
+async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]:
+    import autoevals
+
+    if case.model is not None:
+        # The client is set in this thread's context, so that cases do not share a client.
+        autoevals.init(client=case.model.openai(), is_async=True)
+    made = scorer() if isinstance(scorer, type) else scorer
+    more = {"context": case.documents} if case.documents else {}
+    expected = case.targets[0] if len(case.targets) == 1 else case.targets or None
+    score = await made.eval_async(case.transcript.answer, expected, input=case.question, **more)
+    return {snake_case(score.name): read_number(score.score, (score.metadata or {}).get("rationale"))}
+
+
+def from_deepeval(
+    metric: Any, *, documents: Documents | None = None, judge: bool = True
+) -> ForeignScorer | PlainForeignScorer:
+    """Score with a metric of DeepEval; the score has the metric's name in lower case with underscores.
+
+    Args:
+        metric: a metric, or a function that takes `model=` and returns a metric, such as `AnswerRelevancyMetric` or
+            `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which then needs no OpenAI key.
+        documents: a function of sample and transcript that returns the retrieved documents; by default the
+            spans' documents, else the fact or the metadata `documents`.
+        judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
+
+    Raises:
+        SettingsError: DeepEval is not installed.
+    """
+    return make_scorer("deepeval", metric, _measure_deepeval, documents, judge=judge)
+
+
+async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
+    os.environ.setdefault("DEEPEVAL_TELEMETRY_OPT_OUT", "1")
+    from deepeval.metrics import BaseMetric
+    from deepeval.models import DeepEvalBaseLLM
+    from deepeval.test_case import LLMTestCase, ToolCall
+
+    class Judge(DeepEvalBaseLLM):  # type: ignore[misc]
+        def load_model(self) -> Judge:
+            return self
+
+        def generate(self, prompt: Any) -> str:
+            return case.judge.chat(str(prompt)).text
+
+        async def a_generate(self, prompt: Any) -> str:
+            return self.generate(prompt)
+
+        def get_model_name(self) -> str:
+            return case.judge.name
+
+    if isinstance(metric, BaseMetric):
+        # Copy the metric, because a metric stores the score of its last case.
+        made = copy.copy(metric)
+        if case.model is not None:
+            made.model, made.using_native_model = Judge(), False
+    else:
+        made = metric(model=Judge()) if case.model is not None else metric()
+    calls = [
+        ToolCall(name=use.tool, input_parameters=_read_arguments(use.arguments)) for use in tool_uses(case.transcript)
+    ]
+    tested = LLMTestCase(
+        input=case.question,
+        actual_output=case.transcript.answer,
+        expected_output="\n".join(case.targets) or None,
+        retrieval_context=case.documents or None,
+        context=case.documents or None,
+        tools_called=calls,
+    )
+    await made.a_measure(tested, _show_indicator=False)
+    return {snake_case(made.__name__): read_number(made.score, made.reason)}
+
+
+def _read_arguments(arguments: Any) -> dict[str, Any]:
+    return json.loads(json.dumps(arguments)) if isinstance(arguments, dict) else {}
+
+
+def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
+    """Score with a scorer of Inspect; the score has the scorer's name; a dictionary gives several scores by its keys.
+
+    Args:
+        scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
+        judge: whether the scorer needs a model, which is then the run's judge, also in the role `grader`; False for
+            scorers such as `includes()`.
+
+    Raises:
+        SettingsError: Inspect is not installed.
+    """
+    return make_scorer("inspect-ai", scorer, _measure_inspect, None, judge=judge)
+
+
+async def _measure_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
+    from inspect_ai._util.registry import registry_unqualified_name
+    from inspect_ai.model import (
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageUser,
+        GenerateConfig,
+        ModelName,
+        ModelOutput,
+        get_model,
+    )
+    from inspect_ai.model._model import init_active_model, init_model_roles
+    from inspect_ai.scorer import Target, value_to_float
+    from inspect_ai.solver import TaskState
+
+    kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant, "system": ChatMessageSystem}
+    state = TaskState(
+        ModelName("evalsuite/model"),
+        case.sample.id,
+        1,
+        case.question,
+        [kinds[each.role](content=each.content) for each in case.messages if each.role in kinds],
+        Target(case.targets),
+        output=ModelOutput.from_content("model", case.transcript.answer),
+        metadata=dict(case.sample.metadata),
+        completed=True,
+    )
+    async with AsyncExitStack() as opened:
+        if case.model is not None:
+            at = case.model.endpoint()
+            served = {"base_url": at.base_url, "api_key": at.api_key, "memoize": False, "responses_api": False}
+            model = await opened.enter_async_context(get_model("openai/judge", **served))
+            init_active_model(model, GenerateConfig())
+            init_model_roles({"grader": model})
+        score = await scorer(state, Target(case.targets))
+    values = score.value if isinstance(score.value, dict) else {registry_unqualified_name(scorer): score.value}
+    to_float = value_to_float()
+    return {snake_case(name): read_number(to_float(value), score.explanation) for name, value in values.items()}
+
+
+def from_ragas(
+    metric: Any, *, documents: Documents | None = None, judge: bool = True
+) -> ForeignScorer | PlainForeignScorer:
+    """Score with a metric of `ragas.metrics.collections`; the score has the metric's name.
+
+    Args:
+        metric: a metric, or a function that takes `llm=` (and optionally `embeddings=`) and returns a metric,
+            such as `Faithfulness`.
+        documents: a function of sample and transcript that returns the retrieved contexts; by default the
+            spans' contexts, else the fact or the metadata `documents`.
+        judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
+
+    Raises:
+        SettingsError: Ragas is not installed.
+    """
+    return make_scorer("ragas", metric, _measure_ragas, documents, judge=judge)
+
+
+async def _measure_ragas(metric: Any, case: ForeignCase) -> dict[str, Score]:
+    os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
+    made = _make_ragas_metric(metric, case)
+    known = {
+        "user_input": case.question,
+        "response": case.transcript.answer,
+        "reference": "\n".join(case.targets),
+        "retrieved_contexts": case.documents,
+        "reference_contexts": case.documents,
+    }
+    wanted = inspect.signature(made.ascore).parameters.values()
+    missing = [each.name for each in wanted if each.default is each.empty and each.name not in known]
+    if missing:
+        raise ScoringError(f"ragas: {made.name} needs {', '.join(missing)}, which a case does not have")
+    result = await made.ascore(**{each.name: known[each.name] for each in wanted if each.name in known})
+    return {snake_case(made.name): read_number(result.value, result.reason)}
+
+
+def _make_ragas_metric(metric: Any, case: ForeignCase) -> Any:
+    is_metric = hasattr(metric, "ascore") and not isinstance(metric, type)
+    if case.model is None:
+        return metric if is_metric else metric()
+    from ragas.embeddings.base import embedding_factory
+    from ragas.llms import llm_factory
+
+    client = case.model.openai()
+    fields = vars(metric) if is_metric else inspect.signature(metric).parameters
+    made: dict[str, Any] = {"llm": llm_factory(case.model.name, client=client)} if "llm" in fields else {}
+    if "embeddings" in fields:
+        made["embeddings"] = embedding_factory("openai", model=case.model.name, client=client, interface="modern")
+    if not is_metric:
+        return metric(**made)
+    copied = copy.copy(metric)
+    vars(copied).update(made)
+    return copied

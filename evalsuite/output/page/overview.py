@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.decisions.comparison import Against, ComparedMetric
-    from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.output.reports.section import Block
@@ -76,18 +75,17 @@ def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
-        "gates": [_describe_gate(decision) for decision in verdict.decisions],
+        "gates": [
+            {
+                **asdict(decision.gate),
+                "subject": decision.subject,
+                "verdict": decision.verdict,
+                "reason": decision.reason,
+                "found": plain_cell(decision.estimate),
+            }
+            for decision in verdict.decisions
+        ],
         "baselines": [_describe_baseline(run, against) for against in verdict.against],
-    }
-
-
-def _describe_gate(decision: GateDecision) -> dict[str, Any]:
-    return {
-        **asdict(decision.gate),
-        "subject": decision.subject,
-        "verdict": decision.verdict,
-        "reason": decision.reason,
-        "found": plain_cell(decision.estimate),
     }
 
 
@@ -269,24 +267,21 @@ def _make_block(block: Block) -> dict[str, Any]:
             ],
         }
     if isinstance(block, Chart):
-        return _make_chart(block)
+        return {
+            "kind": block.kind,
+            "folded": block.folded,
+            "title": block.title,
+            "labels": list(block.labels),
+            "series": [
+                {"name": series.name, "values": [_make_point(value) for value in series.values]}
+                for series in block.series
+            ],
+            "unit": block.unit,
+            "limits": block.limits,
+            "x_title": block.x_title,
+            "y_title": block.y_title,
+        }
     return {"kind": "passage", "title": block.title, "text": block.text, "folded": block.folded}
-
-
-def _make_chart(chart: Chart) -> dict[str, Any]:
-    return {
-        "kind": chart.kind,
-        "folded": chart.folded,
-        "title": chart.title,
-        "labels": list(chart.labels),
-        "series": [
-            {"name": series.name, "values": [_make_point(value) for value in series.values]} for series in chart.series
-        ],
-        "unit": chart.unit,
-        "limits": chart.limits,
-        "x_title": chart.x_title,
-        "y_title": chart.y_title,
-    }
 
 
 def _make_point(value: Any) -> Any:

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, for_terminal
 from evalsuite.core.phrases import both_ends
-from evalsuite.output.reports.section import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    Passage,
-    Section,
-    Table,
-    is_best,
-    without_unmeasured,
-)
+from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, is_best, without_unmeasured
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -62,7 +52,7 @@ def _render_block(block: Block, pictures: Sequence[str]) -> str:
         return render_table(block)
     if isinstance(block, Passage):
         return render_passage(block)
-    return _write_picture(block) if block.name in pictures else ""
+    return f"![{escape(block.title)}]({block.name}.svg)" if block.name in pictures else ""
 
 
 def render_table(table: Table) -> str:
@@ -110,10 +100,6 @@ def render_passage(passage: Passage) -> str:
     # Inside HTML, Markdown's escapes would be visible, and an empty line would end the HTML.
     summary = html.escape(" ".join(passage.title.split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
-
-
-def _write_picture(chart: Chart) -> str:
-    return f"![{escape(chart.title)}]({chart.name}.svg)"
 
 
 def show(cell: Cell, column: Column) -> str:
