@@ -216,7 +216,7 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
 def _name_scores(scorer: JudgedScorer) -> list[str]:
     if isinstance(scorer, Rubric):
         return [scorer.name]
-    # The page has keys for two answers only.
+    # The page has keyboard shortcuts for two answers only.
     return list(scorer.aspects) if isinstance(scorer, JudgeScorer) and len(scorer.rivals) < 2 else []
 
 

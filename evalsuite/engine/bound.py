@@ -38,9 +38,9 @@ class Bound:
     epochs: int  # The number of repetitions of each sample.
     nodeid: str  # Node id of the decorated test function.
     place: str  # Where the benchmark is declared, in the form that records store.
-    dataset: Dataset  # All samples, checked.
-    solver: AnySolver | None  # None if the test itself calls the model.
-    scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # In the order of their declaration.
+    dataset: Dataset  # The checked samples.
+    solver: AnySolver | None  # The solver; None if the test itself calls the model.
+    scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # The scorers, in the order of their declaration.
     sorted_scorers: SortedScorers  # The scorers, grouped by how they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
     faults: Faults  # Faults to inject into the model's calls.

@@ -41,7 +41,7 @@ class Case:
 
     bound: Bound  # The benchmark in this run.
     source: SampleSource  # The sample, or its id and the function that makes it.
-    epoch: int  # Counted from 1.
+    epoch: int  # The repetition, counted from 1.
     beyond: bool = False  # Whether `--limit` leaves the sample out, so that it runs only with `--until-decided`.
     nodeid: str = ""  # The item's node id if the test is parametrized further; else empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.

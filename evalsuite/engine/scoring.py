@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import NamedScores, Scorer
     from evalsuite.core.types import Sample, Transcript
 
-LONGEST_NOTE = 200  # Characters of a scorer's note that a score shows.
+LONGEST_NOTE = 200  # Maximum characters of a scorer's note that a score shows.
 ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # an object's address in memory, which differs from process to process
 A_SCORER = "a scorer takes (sample, transcript)"

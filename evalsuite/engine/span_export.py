@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request, Usage
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-LONGEST_TEXT = 1000  # Characters of an explanation or an error.
+LONGEST_TEXT = 1000  # Maximum characters of an explanation or an error.
 NANOSECONDS = 1e9
 
 

@@ -43,7 +43,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     )
     for number, letter, place in (("1", "a", "first"), ("2", "b", "second"))
 }
-"""Synonyms of the labels of two scores, by label."""
+"""Synonyms of the two scores' labels, by label."""
 
 _NOUN = r"(?:answer|assistant|response|model|option|candidate)"
 _WINS = (
@@ -92,8 +92,8 @@ GRADES_OR_NONE: Choice[float | str] = Choice({**GRADES.options, CANNOT_TELL: CAN
 class Reading:
     """The parsed content of a judge's answer."""
 
-    value: float  # NaN if the judge cannot tell.
-    reason: str  # In one line.
+    value: float  # The value; NaN if the judge cannot tell.
+    reason: str  # The reason, in one line.
     parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
 
     @property

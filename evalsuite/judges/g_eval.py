@@ -45,8 +45,8 @@ STEPS = (
 class WeightedScore:
     """The expected value of a score under the judge's distribution of scores."""
 
-    score: float  # On the aspect's scale.
-    method: str  # `logprobs` or `samples`.
+    score: float  # The expected score, on the aspect's scale.
+    method: str  # The source of the distribution: `logprobs` or `samples`.
     mass: float  # The total probability of all scores before scaling to 1; for samples, the share that could be read.
     log: Log
 

@@ -1,7 +1,7 @@
 """Panels: debaters speak in turns; in the last turn, each gives a judgement, and the scores are averaged.
 
 The protocol follows Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
-2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is ours.
+2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is evalsuite's own.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Panel:
     """
 
     form: Form
-    debaters: tuple[DebaterRole, ...]  # In the order of speaking.
+    debaters: tuple[DebaterRole, ...]  # The debaters, in the order of speaking.
     strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
     turns: int = 2  # The number of turns, including the judgement.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
@@ -214,7 +214,7 @@ class Debate:
     """The state of a debate in one order of the answers."""
 
     panel: Panel  # The panel's rules.
-    subject: JudgedInput  # The answers to judge, in this order.
+    subject: JudgedInput  # The answers to judge, in the order of this debate.
     model: Model  # The judge model.
     swapped: bool  # Whether the second answer is shown first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.

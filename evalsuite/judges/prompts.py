@@ -21,7 +21,7 @@ REASONS = "First write down what you see for and against, in a few sentences.\n"
 Part = tuple[str, str]  # a section's name and its text
 KEY_DIGITS = 12
 WITHHELD = "[name withheld]"
-NONE = "(none)"  # the text of a section without texts
+NONE = "(none)"  # the text of a section that has no content
 
 
 def mark_sections(parts: Iterable[Part]) -> str:

@@ -1,4 +1,4 @@
-"""Cases among pytest's items, and the keys under which pytest's objects store them. Every session loads this."""
+"""Cases among pytest's items, and the keys under which pytest's objects store them. Every session loads this module."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ class Fault(NamedTuple):
     mutant: str  # A name in `MUTANTS`.
     best: dict[str, float]  # The best score of each metric in the attacked run; any other score counts as wrong.
     file: str = ""  # The path of the test file that counts as empty.
-    killed: str = ""  # The node id during which a worker dies.
+    killed: str = ""  # The node id of the item during which a worker dies.
 
 
 class Mutant(NamedTuple):
     """One kind of fault."""
 
     summary: str
-    options: tuple[str, ...] = ()  # Further options of the session.
+    options: tuple[str, ...] = ()  # Further options of the session with this fault.
     # Changes a scorer's scores, given the best scores; None if the fault does not change scores.
     change: Callable[[Scores, Mapping[str, float]], Scores] | None = None
 

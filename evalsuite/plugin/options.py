@@ -135,7 +135,7 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
 def refuse_unread_settings(config: pytest.Config) -> None:
     """Refuse settings in a file or a section that pytest does not read, because their gates would not be decided."""
     if config.option.inifilename:
-        # The user chose the file.
+        # The user chose the file with `-c`.
         return
     root, here = config.rootpath, config.invocation_params.dir
     folders = [root, *(folder for folder in root.parents if folder.is_relative_to(here))]

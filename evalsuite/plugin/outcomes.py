@@ -91,7 +91,7 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Advance the queue of cases to the item."""
     if item.config.option.setupplan:
-        # pytest only lists the fixtures.
+        # With --setup-plan, pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
     process.begin_item(item, nextitem)

@@ -56,7 +56,7 @@ def _freeze_heap() -> None:
 
 
 class Process:
-    """A process that runs tests, with or without workers. It starts nothing before the first case.
+    """A process that runs tests, with or without workers. Nothing starts before the first case.
 
     Args:
         model: the model's name or the default model's; None if no model was named or installed.

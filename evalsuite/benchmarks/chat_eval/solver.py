@@ -215,7 +215,7 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
 
 
 OVERLAP = "overlap"  # The fact with the overlap of response and reference by metric.
-ENCODING = Lock()  # Held while a thread loads or uses the encoder.
+ENCODING = Lock()  # The lock that a thread holds while it loads or uses the encoder.
 
 
 @lru_cache(maxsize=1024)

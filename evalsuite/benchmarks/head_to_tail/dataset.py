@@ -50,7 +50,7 @@ class QuestionItem:
     template: str
     question: str
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
-    entity: Any  # Plain JSON data.
+    entity: Any  # The entity, as plain JSON data.
     # Further tags from the files beside the questions. `top` is `10%` for the most popular tenth of the head;
     # `predicate`, such as `tail predicate`, is the bucket of the predicate itself.
     facets: Mapping[str, str] = field(default_factory=dict)

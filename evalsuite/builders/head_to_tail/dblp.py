@@ -131,7 +131,7 @@ class Dblp(DumpSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row for each person of each work up to the last year; only rows of theses by one person are complete."""
+    """Yield a row per person and work up to the last year, with all columns only for theses by one person."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue

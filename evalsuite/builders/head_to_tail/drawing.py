@@ -28,7 +28,7 @@ Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
 # Makes a template's questions about the entity with the given id.
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]
-# Maximum number of right answers of a specific question.
+# Maximum number of right answers; a question with more right answers is not specific.
 MOST_ANSWERS = 12
 # Unicode's replacement character, which marks a character that a dump has lost.
 LOST = "\ufffd"
@@ -274,7 +274,7 @@ class QuestionSource(ABC):
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
     # The reasons why templates of the user are not used, by template id.
     dropped: Mapping[str, str] = MappingProxyType({})
-    partitions: Mapping[str, Partition]  # The partition of each type of entity.
+    partitions: Mapping[str, Partition]  # The popularity buckets of each type of entity.
     # The popularity of the predicate that a template asks for, by template id; empty if unknown.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 

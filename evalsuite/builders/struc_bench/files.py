@@ -49,7 +49,7 @@ def format_by_name(path: Path) -> Format:
 class Fragment:
     """A table's markup."""
 
-    markup: str  # Includes the caption.
+    markup: str  # The markup, including the caption.
     line: int  # The line of the file at which the markup begins, from 1.
     unfit: str = ""  # The reason why the markup is unusable; empty if the extraction found no defect.
 

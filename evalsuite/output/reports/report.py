@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 LOWEST = 3  # Cases with the lowest scores that are shown per benchmark.
-LONGEST_TEXT = 500  # Maximum characters of each text of these cases.
+LONGEST_TEXT = 500  # Maximum characters of each text that is shown for these cases.
 MOST_CAUSES = 20
 
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
-LONGEST_COMMENT = 60_000  # Maximum characters; GitHub allows 65,536.
+LONGEST_COMMENT = 60_000  # Maximum characters of a comment; GitHub allows 65,536.
 MOST_CASES = 5  # Maximum failed cases that the comment shows, folded.
-LARGEST_STEP_SUMMARY = 1_000_000  # Maximum bytes; GitHub allows one MiB per step.
+LARGEST_STEP_SUMMARY = 1_000_000  # Maximum bytes of a step summary; GitHub allows one MiB.
 MOST_REASONS, LONGEST_REASON = 20, 500
 """Maximum lines, and maximum characters per line, at the top of a report; `summary.json` has all reasons."""
 
@@ -185,7 +185,7 @@ def _append(file: str, text: str, otherwise: str) -> str:
     return ""
 
 
-VERSION = 1  # version of the form of `summary.json`, which `schemas/summary.json` describes
+VERSION = 1  # version of the format of `summary.json`, as described in `schemas/summary.json`
 
 
 def summarise(
