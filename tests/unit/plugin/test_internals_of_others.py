@@ -93,6 +93,8 @@ def test_without_the_method_that_sends_commands_a_command_to_a_dead_worker_ends_
     node.channel = node.gateway.remote_exec("import os; os._exit(9)")
     with pytest.raises(EOFError):
         node.channel.receive()
+    # The worker's end of the pipe may stay open for a moment after its output has ended.
+    node.gateway._io.wait()
     with pytest.raises(OSError, match="cannot send"):
         node.channel.send("steal")
     node.send_steal([1])
