@@ -59,6 +59,7 @@ class CaseFindings:
     judge_used: Usage = field(default_factory=Usage)  # The judge's part of `used`.
     asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
     conversation: Transcript | None = None  # Messages of a test that calls the model itself.
+    failures: int = 0  # Number of pytest's reports of the case that count as failures of the session.
 
     def score(self, case: Case, solved: Solved) -> None:
         """Add a solved case's transcript and judged scores, and run the scorers that call no model.

@@ -60,7 +60,8 @@ class EarlyEnding:
     def plan(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
         """Set the order in which results are tested."""
         self._order = PlannedOrder(items)
-        self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
+        if self._goes_on:
+            self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
     def add(self, item: str, result: tuple[str, Row] | None) -> None:

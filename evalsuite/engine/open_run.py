@@ -221,7 +221,6 @@ class OpenRun:
         unpriced = {} if settings.gateway or settings.replay else find_unpriced(settings)
         self._info = {**spec.info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)
-        self._planned = {planned.case: planned for planned in cases}
         self.early = EarlyEnding(settings, self._gates, spec.reports, stop)
         self.early.plan(order, cases)
         self.baseline = self._find_baseline()
@@ -307,14 +306,11 @@ class OpenRun:
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
 
     def _is_held(self, case: str) -> bool:
-        planned, quarantine = self._planned.get(case), self._spec.quarantine
+        quarantine = self._spec.quarantine
+        planned = self.journal.find_planned(case) if quarantine is not None else None
         if planned is None or quarantine is None:
             return False
         return quarantine.entry_of(planned.benchmark, planned.sample) is not None
-
-    def is_planned(self, case: str) -> bool:
-        """Tell whether a case belongs to this run."""
-        return case in self._planned
 
     def keep(self, case: str, kept: KeptRecord) -> None:
         """Keep a case's record. If a case ran several times, the last record counts."""
@@ -336,9 +332,11 @@ class OpenRun:
         if self.early.possible:
             self._count(decode_record(kept.line))
 
-    def keep_crash(self, case: str, message: str) -> str:
-        """Keep an error record of a planned case whose process died, and return its benchmark."""
-        planned = self._planned[case]
+    def keep_crash(self, case: str, message: str) -> str | None:
+        """Keep an error record of a case whose process died, and return its benchmark; None if it is not planned."""
+        planned = self.journal.find_planned(case)
+        if planned is None:
+            return None
         record = Record(
             case=planned.case,
             benchmark=planned.benchmark,
@@ -422,8 +420,7 @@ class OpenRun:
 
         asked = {
             (planned.benchmark, name)
-            for planned in self._planned.values()
-            if planned.selected
+            for planned in self.journal.list_planned()
             for name in (planned.sample, planned.tags.get("cluster", planned.sample))
         }
         if unused := read_answers(file).list_unused(asked):

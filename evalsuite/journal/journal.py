@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
@@ -12,15 +13,13 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
-from evalsuite.journal.planned import checksum, same_ask
+from evalsuite.journal.planned import PlannedCase, checksum, same_ask
 from evalsuite.journal.schema import put_together, take_apart
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from evalsuite.journal.planned import PlannedCase
 
 COUNTED = """
 SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
@@ -124,6 +123,18 @@ class Journal:
         )
         with self.database.transaction() as db:
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def find_planned(self, case: str) -> PlannedCase | None:
+        """Read a case of this session's plan; None if the plan does not contain it."""
+        return next(self.list_planned('AND "case" = ?', case), None)
+
+    def list_planned(self, where: str = "AND selected", *values: str) -> Iterator[PlannedCase]:
+        """Yield this session's planned cases that the condition selects."""
+        columns = '"case", benchmark, sample, epoch, tags, source, declared, selected, fingerprints'
+        rows = self.database.stream(f"SELECT {columns} FROM cases WHERE session = ? {where}", self.session, *values)  # noqa: S608 - constants
+        for case, benchmark, sample, epoch, tags, *places, selected, fingerprints in rows:
+            read = json.loads(tags), *places, bool(selected), json.loads(fingerprints)
+            yield PlannedCase(case, benchmark, sample, epoch, *read)
 
     def record(self, case: str, same: str, line: str) -> None:
         """Store the record of a case together with all queued writes."""

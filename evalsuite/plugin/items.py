@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 MARK = "evalsuite"  # The mark of a benchmark's test function, so that `-m evalsuite` selects the cases.
 RECORD = "evalsuite_record"  # The attribute of a report that carries a case's record to the controlling process.
 FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
-FAILURES: pytest.StashKey[int] = pytest.StashKey()  # How many reports of an item count as failures of the session.
 LEFT_OUT = "no_model"  # The id of the skipped item that represents a benchmark whose model cannot be called.
 running_items: list[pytest.Item] = []
 """The running items, innermost last: a test may run another session of pytest within this process."""

@@ -95,19 +95,16 @@ class Listener:
         from evalsuite.plugin.hookspecs import HookWatchers
 
         plan = self._list_plan()
-        return OpenRun(
-            self.spec,
-            plan,
-            self._list_order(),
-            selection={
-                "narrowed": _is_narrowed(self._config),
-                "elsewhere": self._find_elsewhere(plan),
-                "collected": self._count_selected(plan),
-            },
-            live=self.live,
-            stop=self._stop,
-            watchers=HookWatchers(self._config),
-        )
+        selection = {
+            "narrowed": _is_narrowed(self._config),
+            "elsewhere": self._find_elsewhere(plan),
+            "collected": self._count_selected(plan),
+        }
+        if self._sent_plan is not None:
+            # The journal has the plan from here on.
+            self._sent_plan = [], {}
+        order, watchers = self._list_order(), HookWatchers(self._config)
+        return OpenRun(self.spec, plan, order, selection=selection, live=self.live, stop=self._stop, watchers=watchers)
 
     def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
         """Find benchmarks that gates of the ini file name and that test files outside of this session declare."""
@@ -263,13 +260,13 @@ class Listener:
             *parts, failures = sent
             kept = KeptRecord(*parts)
             run.keep(case, kept)
-            benchmark = kept.benchmark
-        elif run.is_planned(case):
-            benchmark, failures = run.keep_crash(case, str(report.longrepr)), 1
+            benchmark: str | None = kept.benchmark
         else:
-            return
+            benchmark, failures = run.keep_crash(case, str(report.longrepr)), 1
         # If a case ran several times, the last result counts.
-        self._failures[case] = failures, failures if run.is_covered(case, benchmark) else 0
+        self._failures.pop(case, None)
+        if failures and benchmark is not None:
+            self._failures[case] = failures, failures if run.is_covered(case, benchmark) else 0
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

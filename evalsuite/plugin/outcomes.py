@@ -16,7 +16,7 @@ import pytest
 
 from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
-from evalsuite.plugin.items import FAILURES, FINDINGS, RECORD, case_of, findings_of, running_items
+from evalsuite.plugin.items import FINDINGS, RECORD, case_of, findings_of, running_items
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import is_worker
 
@@ -139,7 +139,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     if is_missed:
         excuse = find_excuse(case, process.settings, process.quarantine)
         _excuse(findings, report, None if is_looking_closer(item.config) else excuse)
-    item.stash[FAILURES] = item.stash.get(FAILURES, 0) + report.failed
+    findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
         record = findings.record(case, item.nodeid, process.model_name or "")
         # A test that reads no score by its name may depend on any score.
@@ -202,11 +202,11 @@ def is_looking_closer(config: pytest.Config) -> bool:
 
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
     process = item.config.stash[PROCESS]
-    kept = findings_of(item).keep(case, item.nodeid, process.settings, process.model_name or "")
+    findings = findings_of(item)
+    kept = findings.keep(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
-    setattr(report, RECORD, (*kept, item.stash.get(FAILURES, 0)))
+    setattr(report, RECORD, (*kept, findings.failures))
     # Delete the findings, because transcripts are large and pytest keeps all items until the end.
-    item.stash[FAILURES] = 0
     del item.stash[FINDINGS]
 
 
