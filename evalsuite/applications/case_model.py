@@ -79,6 +79,8 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send(self, request: Request) -> Completion:
+        # A case that sends a further request has cancelled the earlier ones itself.
+        await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
         return await super()._send(request)
@@ -186,7 +188,11 @@ class CaseModel(ModelHandle):
         self.close_endpoints()
         # The loop's next turn delivers cancellations to their calls.
         await asyncio.sleep(0)
-        for request, seconds in self.meter.cancelled:
+        await self._store_cancelled()
+
+    async def _store_cancelled(self) -> None:
+        while self.meter.cancelled:
+            request, seconds = self.meter.cancelled.pop()
             with contextlib.suppress(RunError):
                 await self._asker.note_cancelled(request, seconds)
 

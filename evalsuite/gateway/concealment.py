@@ -184,6 +184,11 @@ def name_with_epoch(name: str) -> str:
     return name.replace(EPOCH_MARK, "")
 
 
+def name_of_case(draw: str) -> str:
+    """Return the name of the case that a draw belongs to, as pytest shows it."""
+    return name_with_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
+
+
 def request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 

@@ -26,7 +26,7 @@ from evalsuite.core.errors import (
 )
 from evalsuite.core.types import Usage
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import UNBOUNDED, Vault, name_without_epoch, request_keys
+from evalsuite.gateway.concealment import UNBOUNDED, Vault, name_of_case, name_without_epoch, request_keys
 from evalsuite.gateway.handle import EffectLog, ModelCalls
 from evalsuite.gateway.spend import (
     Attempt,
@@ -148,8 +148,9 @@ class Gateway:
                     self.served["kept"] += 1
                     self._used[each] = kept.usage
                     return kept
-            if self.store.read_only and outcomes:
-                failed = next(filter(None, map(outcomes.error, keys)), None)
+            if outcomes:
+                case = name_of_case(request.draw)
+                failed = next(filter(None, (outcomes.find_error(each, case) for each in keys)), None)
                 if failed is not None:
                     raise decode_error(failed)
             self.served["asked"] += 1
@@ -164,7 +165,7 @@ class Gateway:
         key, *_ = request_keys(self._find_upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
-            self.store.outcomes.note_cancelled(key, seconds)
+            await self.store.outcomes.note_cancelled(key, seconds)
 
     async def read_result(self, effect: Effect) -> Any:
         kept = EffectLog(self.store.tool_calls).read_result(effect)
@@ -204,7 +205,8 @@ class Gateway:
             completion = await self._ask_until_done(key, upstream, request, price)
         except ModelError as error:
             if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
-                self.store.outcomes.note_error(key, encode_error(error))
+                with suppress(RunError):
+                    await self.store.outcomes.note_error(key, encode_error(error))
             raise
         # The backend's identity is its address without secrets.
         self._storing.add(self._calls[key])

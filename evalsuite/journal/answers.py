@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import RunError
+from evalsuite.core.errors import RequestRefused, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.journal.database import Database
 from evalsuite.journal.planned import checksum
@@ -211,28 +211,48 @@ class Outcomes:
         self.cancelled: dict[str, float] = dict(
             database.all("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
         )
+        self._holds_errors = database.one("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
 
-    def error(self, key: str) -> Any | None:
-        """Read a request's error as JSON data; None if the request has none."""
-        row = self._database.one("SELECT error FROM outcomes WHERE key = ? AND error IS NOT NULL", key)
-        return row and json.loads(row[0])
+    def find_error(self, key: str, case: str) -> Any | None:
+        """Find the error that answers a request again, as JSON data; None if the request is to be sent.
 
-    def note_error(self, key: str, error: Any) -> None:
-        """Store why a request failed, as JSON data, with the next transaction."""
-        self._note("error", key, dumps(error))
+        A replay repeats every error. A resumed run repeats what an earlier session's server refused, because the
+        server would refuse the same request again, unless the refusal's case ended in an error.
 
-    def note_cancelled(self, key: str, seconds: float) -> None:
-        """Store that a case cancelled a request after this many seconds, with the next transaction."""
-        self._note("cancelled", key, seconds)
+        Args:
+            case: the name of the case that sends the request.
+        """
+        query = "SELECT error, session IS ? FROM outcomes WHERE key = ? AND error IS NOT NULL"
+        row = self._database.one(query, self._session, key) if self._holds_errors else None
+        if row is None:
+            return None
+        error, is_of_this_session = json.loads(row[0]), row[1]
+        is_refusal = error["kind"] == RequestRefused.__name__
+        repeats = self._database.read_only or (is_refusal and not is_of_this_session and not self._ended_in_error(case))
+        return error if repeats else None
 
-    def _note(self, column: str, key: str, value: object) -> None:
+    def _ended_in_error(self, case: str) -> bool:
+        escaped = case.encode("unicode_escape").decode("ascii")
+        query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
+        row = self._database.one(query, case, escaped)
+        # Names of large parts contain control characters.
+        return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
+
+    async def note_error(self, key: str, error: Any) -> None:
+        """Store why a request failed, as JSON data, before its case receives the error."""
+        await self._note("error", key, dumps(error))
+
+    async def note_cancelled(self, key: str, seconds: float) -> None:
+        """Store that a case cancelled a request after this many seconds."""
+        await self._note("cancelled", key, seconds)
+
+    async def _note(self, column: str, key: str, value: object) -> None:
         statement = (
             f"INSERT INTO outcomes (key, {column}, session) VALUES (?, ?, ?) "  # noqa: S608 - a constant
             f"ON CONFLICT (key) DO UPDATE SET {column} = excluded.{column}, session = excluded.session"
         )
         values = (key, value, self._session)
-        self._database.group.add(lambda db: db.execute(statement, values))
-        self._database.group.flush_within(NOTE_WITHIN)
+        await self._database.group.commit(lambda db: db.execute(statement, values))
 
 
 class ToolCalls:

@@ -20,7 +20,7 @@ TABLES = (
 )
 
 OUTCOMES = """
--- One row per request that failed for good, or that its case cancelled. A replay repeats both.
+-- One row per request that failed for good, or that its case cancelled; see `answers.Outcomes`.
 CREATE TABLE outcomes (
     key        TEXT PRIMARY KEY,
     error      TEXT,              -- JSON: class and message; an answer under the same key is newer
@@ -87,7 +87,7 @@ CREATE TABLE attempts (
     completion_tokens  INTEGER,
     words              TEXT NOT NULL      -- message of the error
 );
--- One row per request that was answered completely. A resumed run repeats failed requests.
+-- One row per request that was answered completely.
 CREATE TABLE answers (
     key         TEXT PRIMARY KEY,
     completion  TEXT NOT NULL,     -- json_codec.encode_completion

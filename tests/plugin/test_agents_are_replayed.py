@@ -240,7 +240,8 @@ def test_a_session_killed_at_any_step_resumes_without_asking_again_and_replays(
     chat_server.bodies.clear()
     suite.run("--resume=last").assert_outcomes(passed=3)
     again = asked & set(chat_server.asked())
-    assert {text for text in again if text.endswith(": answered")} == (asked if last == "answered" else set())
+    # A case may have gone on to later steps while the others reached the last one.
+    assert all(STEPS.index(text.partition(": ")[2]) >= STEPS.index(last) for text in again), again
     resumed = suite.records("first")
     for record in resumed:
         said = record["facts"]["said"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from evalsuite.gateway.gateway import SLACK, STRETCH, Gateway
 from evalsuite.gateway.handle import Meter, ModelHandle
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
+from evalsuite.journal.journal import Journal
 from evalsuite.models.answers import ReplayBackend
 from evalsuite.models.protocol import Transient
 from tests.unit.gateway.scripted_answers import ANSWER, script, slow
@@ -56,18 +58,44 @@ def test_a_replay_repeats_a_failure_in_its_own_words(
     virtual(main())
 
 
-def test_a_resumed_run_asks_again_what_was_refused_and_a_replay_gives_the_newer_answer(
-    house: House, virtual: Virtual
+RESUMED = [
+    (RequestRefused("no"), None, False),
+    (RequestRefused("no"), "passed", False),
+    (RequestRefused("no"), "failed", False),
+    (RequestRefused("no"), "error", True),
+    (Transient("broken"), None, True),
+]
+"""What a request got, how its case ended, and whether a resumed run sends the request again."""
+
+
+@pytest.mark.parametrize(("error", "ended", "is_sent"), RESUMED)
+@pytest.mark.parametrize("case", ["test_x.py::test_x[a]", "test_x.py::test_x[ü b]"])
+def test_a_resumed_run_repeats_refusals_except_those_of_cases_that_ended_in_an_error(
+    house: House, virtual: Virtual, error: Exception, ended: str | None, case: str, *, is_sent: bool
 ) -> None:
-    backend = house.Backend(script(RequestRefused("no"), ANSWER))
+    refusing, answering = house.Backend(script(error)), house.Backend(script(ANSWER))
+    asked = house.request(draw=f"{case} #1")
+
+    async def in_a_session(backend: ScriptedBackend) -> Completion | tuple[type[Exception], str]:
+        journal = Journal(house.path / "store.sqlite")
+        journal.begin("2026-01-01T00:00:00+00:00", "pytest")
+        gateway = Gateway(lambda *_: backend, journal.answers, Limiter(8, clock=house.now), clock=house.now)
+        got = await outcome(gateway, asked)
+        # Within a session, a repeated case sends its failed requests again.
+        assert await outcome(gateway, asked) == got
+        if ended is not None and backend is refusing:
+            journal.record(case.encode("unicode_escape").decode("ascii"), "same", json.dumps({"outcome": ended}))
+        await gateway.aclose()
+        return got
 
     async def main() -> None:
-        gateway = house.gateway(backend)
-        assert await outcome(gateway, house.request()) == (RequestRefused, "no")
-        assert await outcome(gateway, house.request()) == (answered := await gateway.ask(house.request()))
-        await gateway.aclose()
-        again = replay(house, backend)
-        assert await again.ask(house.request()) == answered
+        failed = await in_a_session(refusing)
+        sent_before = len(refusing.asked)
+        assert sent_before > 1
+        assert await in_a_session(answering) == (ANSWER if is_sent else failed)
+        assert len(answering.asked) == is_sent
+        again = replay(house, answering)
+        assert await outcome(again, asked) == (ANSWER if is_sent else failed)
         await again.aclose()
 
     virtual(main())
