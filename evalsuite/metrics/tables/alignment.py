@@ -60,8 +60,11 @@ def _align_cells(first: _Table, second: _Table, *, row_order: bool, column_order
     rows = _pair_lines(_count_shared_values(one, two) + likely_rows, ordered=row_order)
     columns: Pairs = []
     for _ in range(2):
+        before = rows
         columns = _pair_lines(_count_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
         rows = _pair_lines(_count_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
+        if rows == before:
+            break
     return rows, columns
 
 
@@ -81,9 +84,7 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
     """Count the values that each row of one table shares with each row of the other, in any column."""
     import numpy as np
 
-    # The distinct values of each row, as pairs of value and row, sorted by value.
-    values, rows = (np.concatenate(column) for column in zip(*_list_distinct(one), strict=True))
-    others, beside = (np.concatenate(column) for column in zip(*_list_distinct(two), strict=True))
+    (values, rows), (others, beside) = _list_distinct(one), _list_distinct(two)
     order = np.argsort(others, kind="stable")
     others, beside = others[order], beside[order]
     starts, ends = (np.searchsorted(others, values, side) for side in ("left", "right"))
@@ -96,12 +97,14 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
     return shared.astype(np.float64)
 
 
-def _list_distinct(table: Codes) -> Iterator[tuple[Codes, Codes]]:
+def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
+    """Return the distinct values of all rows, sorted within each row, and the row of each."""
     import numpy as np
 
-    for row, codes in enumerate(table):
-        distinct = np.unique(codes)
-        yield distinct, np.full(len(distinct), row)
+    # The least value is that of a blank cell, -2.
+    size = int(np.max(table)) + 3
+    rows, values = np.divmod(np.unique(table + 2 + size * np.arange(len(table))[:, None]), size)
+    return values - 2, rows
 
 
 def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:

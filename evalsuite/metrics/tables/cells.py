@@ -34,6 +34,7 @@ LOOK_ALIKE = (
 SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
+MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # One of these begins or joins each piece of markup in ASCII.
 LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 
@@ -46,7 +47,11 @@ def cell_value(text: str) -> str:
     """
     if PLAIN_NUMBER.fullmatch(text):
         return _shorten_number(text)
-    plain = plain_text(text[:LONGEST_CELL])
+    text = text[:LONGEST_CELL]
+    if PLAIN_WORDS.fullmatch(text):
+        words = " ".join([NUMBER_WORDS.get(word, word) for word in text.lower().split()])
+        return ABSENT_VALUE if words in ABSENT else words
+    plain = plain_text(text)
     if plain.strip().casefold() in ABSENT:
         return ABSENT_VALUE
     return "✗" if plain.strip() == "×" else value_of(plain)
@@ -54,12 +59,16 @@ def cell_value(text: str) -> str:
 
 def plain_text(text: str) -> str:
     """Return the text of a cell without markup of any kind."""
-    return SCRIPT.sub("", _strip_markup(text))
+    return SCRIPT.sub("", _strip_markup(text)) if _may_have_markup(text) else text
+
+
+def _may_have_markup(text: str) -> bool:
+    return not text.isascii() or MARKUP.search(text) is not None
 
 
 def _strip_markup(text: str) -> str:
     """Remove the markup, but keep `_` and `^` as marks of subscripts and superscripts."""
-    if text.isascii() and text.isalnum():
+    if not _may_have_markup(text):
         return text
     if "<" in text:
         text = TAG.sub("", BREAK.sub(" ", text))
@@ -116,6 +125,7 @@ SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Spaces that separate thousands between digits. An ordinary space is excluded: it may separate two numbers."""
+PLAIN_WORDS = re.compile(r" *[A-Za-z][A-Za-z ]*")
 PLAIN_NUMBER = re.compile(r"[0-9]{1,14}(?:\.[0-9]{1,14})?")
 LONGEST_NUMBER = 28  # Maximum digits of a number; a longer number is compared as text, because it would be rounded.
 
@@ -251,6 +261,8 @@ def cell_similarity(one: str, other: str) -> float:
     value, target = cell_value(one), cell_value(other)
     if value == target:
         return _compare_signs(one, other)
+    if PLAIN_NUMBER.fullmatch(value) and PLAIN_NUMBER.fullmatch(target):
+        return 0.0
     return max(INCOMPLETE if _lacks_sign(value, target) else 0.0, _compare_values(value, target))
 
 

@@ -264,6 +264,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
     )
     for (one, two), row_name in zip(rows, row_names, strict=True):
         here, there = left.rows[one], right.rows[two]
+        texts, wanted_texts = left.texts[one], right.texts[two]
         for (column, beside), column_name in zip(columns, column_names, strict=True):
             value, wanted = here[column], there[beside]
             if not value and not wanted:
@@ -272,7 +273,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
             is_data = two > right.head and beside > 0
             # A fact has three parts of equal weight: the value, and the names of its row and column.
             share = (1 + row_name + column_name) / 3 if is_data else 1.0
-            if left.texts[one][column] == right.texts[two][beside]:
+            if texts[column] == wanted_texts[beside]:
                 equal += 1
                 similarity += share
             elif not (value and wanted) and (span := _find_span(left, right, (one, column), (two, beside))):
@@ -280,7 +281,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 blank += span in spans
                 spans.add(span)
             else:
-                alike = cell_similarity(left.texts[one][column], right.texts[two][beside])
+                alike = cell_similarity(texts[column], wanted_texts[beside])
                 similarity += alike * share
                 equal += alike == 1.0
     sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))

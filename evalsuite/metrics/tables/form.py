@@ -139,6 +139,8 @@ def _count_span_places(table: CellGrid) -> Counter[str]:
     for span in table.spans:
         if value := cell_value(span.text):
             cells[value] += span.rows * span.columns
+    if not cells:
+        return cells
     # Copies in positions beyond the table's edge are not required.
     laid_out = Counter(cell_value(cell) for cell in table.cells)
     return cells & laid_out

@@ -75,9 +75,10 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
         yield _read_as(strip_answer(text, "html"), "html")
-    if printed := _read_printed(text):
-        yield MarkupReading("markdown", text.strip(), tuple(printed))
-        yield MarkupReading("markdown", text.strip(), tuple(map(_drop_counting_index, printed)))
+    printed = _read_printed(text)
+    without_index = list(map(_drop_counting_index, printed))
+    for tables in (printed, without_index) if without_index != printed else filter(None, [printed]):
+        yield MarkupReading("markdown", text.strip(), tuple(tables))
 
 
 WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
