@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import threading
-from argparse import ArgumentTypeError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -16,14 +15,7 @@ from evalsuite.core.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from types import FrameType, TracebackType
-
-
-def at_least_one(text: str) -> int:
-    """Read a whole number of at least 1 from the command line."""
-    if not (text.isascii() and text.isdecimal() and int(text)):
-        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
+    from types import FrameType
 
 
 def bytes_of(files: Iterable[Path]) -> int:
@@ -46,9 +38,7 @@ class BuildProgress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Draw the bar once more, because a short build may end before tqdm draws the bar for the first time.
         if self._bar is not None:
             self._bar.refresh()

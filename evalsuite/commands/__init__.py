@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    import argparse
+    from collections.abc import Iterable
 
 
 def add_reports_folder(parser: argparse.ArgumentParser) -> None:
@@ -25,17 +25,6 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the name of an existing run, and `--reports`."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
-
-
-def whole_number(least: int) -> Callable[[str], int]:
-    """Return a parser of an argument's value that accepts only whole numbers of at least `least`."""
-
-    def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
-        return int(text)
-
-    return read
 
 
 def add_code(parser: argparse.ArgumentParser) -> None:

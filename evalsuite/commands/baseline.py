@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, add_run, whole_number
+from evalsuite.commands import add_reports_folder, add_run
 from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.option_values import whole_number
 from evalsuite.results.run_folders import (
     INFO,
     SUMMARY,

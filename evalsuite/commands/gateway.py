@@ -252,7 +252,7 @@ def name_upstreams(arguments: list[str]) -> list[str]:
 def _run_shards(
     options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
 ) -> Any:
-    from evalsuite.clusters.shard import ShardJob
+    from evalsuite.clusters.sharded_run import ShardJob
     from evalsuite.service.clients import TOKEN
 
     jobs = [

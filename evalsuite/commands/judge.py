@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_run, own_declarations, whole_number
+from evalsuite.commands import add_run, own_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, for_terminal
+from evalsuite.core.option_values import whole_number
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Metric

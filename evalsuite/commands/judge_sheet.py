@@ -15,12 +15,13 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_run, own_declarations, whole_number
+from evalsuite.commands import add_run, own_declarations
 from evalsuite.commands.judge import SCORES, add_question, prepare_answers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, for_terminal
 from evalsuite.core.json_codec import digest
+from evalsuite.core.option_values import whole_number
 from evalsuite.judges.criteria import YesNo, criteria_of
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.judgements import PREFERENCE

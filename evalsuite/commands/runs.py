@@ -10,8 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code, add_reports_folder, own_declarations, whole_number
+from evalsuite.commands import add_code, add_reports_folder, own_declarations
 from evalsuite.core.errors import RunError
+from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import number_of
 from evalsuite.output.page.view import all_runs, goes_on
 from evalsuite.output.reports.markdown import terminal_table

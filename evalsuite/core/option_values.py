@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from argparse import ArgumentTypeError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +116,14 @@ def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """Return a parser of an argument's value that accepts only whole numbers of at least `least`."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return read

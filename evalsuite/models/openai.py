@@ -66,12 +66,6 @@ class OpenAIBackend:
         self.on_exhausted: Callable[[float], None] | None = None
         self._opening = asyncio.Lock()
 
-    @property
-    def account(self) -> str:
-        """A digest of the key, because a server counts calls per key."""
-        secrets = [secret for secret in (self._access.key, self._address.login) if secret]
-        return " ".join(secret.digest() for secret in secrets)
-
     def check(self) -> None:
         """Check that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
         if self._address.is_openai and not self._access.key:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import Any
 
+from evalsuite.content import file, image
 from evalsuite.core.types import Message, Transcript
-from evalsuite.samples.content import file, image
 
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 

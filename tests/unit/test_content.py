@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.content import audio, file, image
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.samples.content import audio, file, image
 
 if TYPE_CHECKING:
     from pathlib import Path

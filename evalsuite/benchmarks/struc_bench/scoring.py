@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -10,14 +13,15 @@ from typing import TYPE_CHECKING, Any, cast
 from evalsuite.benchmarks.struc_bench.abilities import TableComparison, abilities, compare, error_types, markup_used
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
-from evalsuite.benchmarks.struc_bench.tex import TexCheck
-from evalsuite.core.errors import JudgeError, ScoringError
+from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError
 from evalsuite.core.phrases import ends_of_line
 from evalsuite.core.types import Score
 from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.results.tally import UNMEASURED, Estimate
+from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.sandbox import Sandbox
 from evalsuite.solvers.single_call import generate
 
 if TYPE_CHECKING:
@@ -237,3 +241,91 @@ class PScorer:
             return {"p_readable": Score(0.0, log=[*error.log, {"error": str(error)}])}
         scores = {"p_content": Score(score.content, log=score.log), "p_format": Score(score.format)}
         return {**sign_scores(scores, score.signature), "p_readable": 1.0}
+
+
+ABSENT = "pdflatex is not installed where these cases were scored: on Debian, apt-get install texlive-latex-recommended"
+TEX_FOLDERS = ("/usr/bin", "/usr/share/texlive", "/usr/share/texmf", "/var/lib/texmf", "/etc/texmf")
+"""The folders of TeX Live as Debian installs it."""
+TEX_PACKAGES = (
+    *("booktabs", "array", "amsmath", "amssymb", "graphicx", "multirow", "longtable", "tabularx", "makecell"),
+    *("xcolor", "colortbl", "hhline", "siunitx", "tabularray", "threeparttable", "dcolumn", "diagbox", "tabulary"),
+)
+DOCUMENT_CLASS = "\\documentclass"
+LOAD = "".join(rf"\IfFileExists{{{name}.sty}}{{\usepackage{{{name}}}}}{{}}" for name in TEX_PACKAGES)
+TEX_PROGRAM = """
+import subprocess
+from pathlib import Path
+Path("table.tex").write_bytes({text!r})
+command = [{tex!r}, "-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode", "table.tex"]
+quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+print(subprocess.run(command, **quiet).returncode)
+"""
+
+
+@dataclass(slots=True)
+class TexCheck:
+    """Checks LaTeX by compiling it; one instance compiles each reference once.
+
+    Attributes:
+        absent: the reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
+    """
+
+    absent: str = ""
+    _sandbox: Sandbox | None = None
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    async def compare(self, table: str, reference: str, answer: str = "") -> bool | None:
+        """Tell whether TeX accepts a non-empty table, together with the definitions before the table in the answer.
+
+        Returns:
+            None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
+        """
+        if reference not in self._known and (accepted := await self._accepts(reference)) is not None:
+            self._known[reference] = accepted
+        if not self._known.get(reference):
+            return None
+        return bool(table) and await self._accepts(table, _find_definitions(answer, table))
+
+    async def _accepts(self, latex: str, definitions: str = "") -> bool | None:
+        tex = shutil.which("pdflatex")
+        if tex is None:
+            self.absent = ABSENT
+            return None
+        if self._sandbox is None:
+            self._sandbox = _make_sandbox(Path(tex))
+        text = _complete_document(latex, definitions).encode("utf-8", "replace")
+        try:
+            end = await self._sandbox.run(TEX_PROGRAM.format(text=text, tex=tex))
+        except SandboxUnavailable as error:
+            self.absent = f"TeX runs only in a sandbox: {error}"
+            return None
+        return end.stdout.strip() == "0"
+
+    async def aclose(self) -> None:
+        """End the sandbox."""
+        if self._sandbox is not None:
+            await self._sandbox.aclose()
+
+
+def _make_sandbox(tex: Path) -> Sandbox:
+    """Make a sandbox whose programs can also read TeX's files."""
+    own, root = own_environment(), tex.resolve().parents[2]
+    # TeX Live's own installer puts everything into one folder, three levels above the program.
+    folders = (*filter(Path.is_dir, map(Path, TEX_FOLDERS)), *([root] if root != Path("/") else []))
+    visible = replace(own, packages=(*own.packages, *map(str, folders)))
+    return Sandbox(preload=(), environment=visible, tiers=("bubblewrap", "landlock"))
+
+
+def _find_definitions(answer: str, latex: str) -> str:
+    """Find the definitions before the table: the document's preamble, or else the command lines directly above it."""
+    before = answer.rpartition(latex)[0]
+    if DOCUMENT_CLASS in before:
+        return before[before.rindex(DOCUMENT_CLASS) :]
+    lines = takewhile(lambda line: line.lstrip().startswith("\\") or not line.strip(), reversed(before.splitlines()))
+    return "\n".join(reversed(list(lines)))
+
+
+def _complete_document(latex: str, definitions: str) -> str:
+    head = "" if DOCUMENT_CLASS in definitions else f"{DOCUMENT_CLASS}{{article}}{LOAD}\n"
+    body = latex if "\\begin{document}" in latex else f"\\begin{{document}}\n{latex}\n\\end{{document}}"
+    return f"{head}{definitions}\n{body}\n"

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes import released
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, is_finished, is_real, is_released, read_steps
+from evalsuite.benchmarks.tool_eyes.dataset import (
+    CAPABILITIES,
+    OVERALL,
+    RELEASED_MODES,
+    is_finished,
+    is_real,
+    is_released,
+    read_steps,
+)
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Score
 from evalsuite.judges.asking import ask_until_parsed
@@ -22,9 +30,17 @@ if TYPE_CHECKING:
 
     from evalsuite.benchmarks.tool_eyes.dataset import Step
     from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
-    from evalsuite.core.protocols import Model
+    from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.judges.prompts import Part
+
+
+def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+    """Return the rule scorer and, if the run has a judge, the scorer of the judged capabilities."""
+    if not setup.judge:
+        return [RuleScores()]
+    prompts = released.read_prompts(setup.data) if set(RELEASED_MODES) & set(setup.modes) else None
+    return [RuleScores(), JudgedCapabilities(prompts)]
 
 
 @dataclass(frozen=True, slots=True)

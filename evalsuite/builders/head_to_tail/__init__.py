@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, predicates_path, stats_path
-from evalsuite.builders.building import BuildProgress, at_least_one, building, bytes_of, ending_cleanly, write
+from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import choose
 from evalsuite.builders.head_to_tail.dump_reader import locate
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, model_settings
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import number_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
     parser.add_argument(
         "--per-template",
-        type=at_least_one,
+        type=whole_number(1),
         metavar="N",
         help="maximum number of questions of each template in head, torso and tail each; by default as many as are "
         "needed for 1,000 questions in each (3,000 for dbpedia)",
@@ -65,7 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates by predicate, for dbpedia")
     parser.add_argument(
         "--draft",
-        type=at_least_one,
+        type=whole_number(1),
         metavar="N",
         help="for dbpedia: have --model draft templates for the N commonest predicates without one, and write all "
         "templates to --to in place of questions",

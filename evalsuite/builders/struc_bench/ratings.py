@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, text_of
-from evalsuite.builders.building import at_least_one, building, ending_cleanly, write
+from evalsuite.builders.building import building, ending_cleanly, write
 from evalsuite.builders.sheets import read_rows, write_rows
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
+from evalsuite.core.option_values import whole_number
 from evalsuite.metrics.tables import FORMATS
 from evalsuite.results.run_folders import find_folder
 from evalsuite.results.runs import load_run
@@ -44,7 +45,7 @@ def add_sheet_arguments(parser: ArgumentParser) -> None:
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the CSV file to write")
-    parser.add_argument("--outputs", type=at_least_one, metavar="N", help="number of outputs (default: all)")
+    parser.add_argument("--outputs", type=whole_number(1), metavar="N", help="number of outputs (default: all)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of choice and order (default: 0)")
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.building import at_least_one
 from evalsuite.builders.sheets import write_rows
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
@@ -36,6 +35,7 @@ from evalsuite.builders.treb.model_questions import (
 from evalsuite.builders.treb.prompts import TASKS
 from evalsuite.builders.treb.table_files import list_files, read_sheets
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import number_of
 from evalsuite.sandbox import Sandbox, TableFile
 
@@ -63,7 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, help="folder for the JSON files and csv/; for --data, call it .../treb"
     )
     parser.add_argument("--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)")
-    parser.add_argument("--each", type=at_least_one, default=1, help="pairs per template and table at most (default 1)")
+    parser.add_argument(
+        "--each", type=whole_number(1), default=1, help="pairs per template and table at most (default 1)"
+    )
     add_panel_options(parser)
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from evalsuite.benchmarks.treb.solving import json_objects
-from evalsuite.builders.building import BuildProgress, at_least_one
+from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.sheets import read_rows
 from evalsuite.builders.treb import prompts as words
@@ -31,8 +31,10 @@ from evalsuite.builders.treb.lookups import same_answer, speaks_chinese
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
 from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
+from evalsuite.core.option_values import whole_number
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import StructuredAnswers, object_schema, whole_number
+from evalsuite.judges.asking import StructuredAnswers, object_schema
+from evalsuite.judges.asking import whole_number as whole_number_schema
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.output.exports import inert
 from evalsuite.sandbox import Sandbox, TableFile
@@ -127,7 +129,7 @@ class QuestionPanel:
             chain=json.dumps(pair.chain, ensure_ascii=False),
             keys=", ".join(f'"{name}": 1 to {words.FULL}' for name in marks),
         )
-        forms = dict.fromkeys(marks, whole_number(1, words.FULL))
+        forms = dict.fromkeys(marks, whole_number_schema(1, words.FULL))
         for judge in self.judges:
             given = await self._ask(judge, prompt, **forms, reason={"type": "string"})
             if low := {name: given[name] for name in marks if given[name] < words.FULL}:
@@ -267,14 +269,14 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge-base-url", metavar="URL", help="address of the judges' server")
     parser.add_argument(
         "--votes",
-        type=at_least_one,
+        type=whole_number(1),
         default=VOTES,
         metavar="N",
         help=f"number of candidate answers, by the models in turn; all must agree, or people decide (default {VOTES})",
     )
     parser.add_argument(
         "--zero-shot",
-        type=at_least_one,
+        type=whole_number(1),
         default=0,
         metavar="N",
         help=f"tables that the first model invents, for a question of each of {', '.join(words.ZERO_SHOT)} (default 0)",

@@ -26,7 +26,6 @@ from evalsuite.core.json_codec import dumps
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from concurrent.futures import Future
-    from types import TracebackType
     from typing import Self
 
 
@@ -166,9 +165,7 @@ class Chunks:
             self._folder.rmdir()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the threads."""
         self._pool.shutdown(cancel_futures=True)
 
@@ -304,9 +301,7 @@ class CaseTable:
         """Return the table itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Delete the temporary database with the rows."""
         self._database.close()
 

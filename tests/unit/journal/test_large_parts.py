@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalsuite.content import audio, file, image
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.journal.journal import Journal
 from evalsuite.journal.schema import LARGE, put_together, take_apart
-from evalsuite.samples.content import audio, file, image
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.scoring import COMPILES, TableScorer
-from evalsuite.benchmarks.struc_bench.tex import ABSENT
+from evalsuite.benchmarks.struc_bench.scoring import ABSENT, COMPILES, TableScorer
 from evalsuite.core.errors import SandboxUnavailable
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.results.tally import UNMEASURED
