@@ -130,7 +130,7 @@ def _write_gate(root: Path) -> Iterator[str]:
 
 
 def find_pytest_file(root: Path) -> PytestFile | None:
-    """Find the settings file that pytest would read for `evals/`: the nearest one, up to the repository's root."""
+    """Find the settings file that pytest would read for `evals/`: the nearest file, up to the repository's root."""
     here, top = root.resolve(), find_repository(root)
     above = [folder for folder in here.parents if folder == top or top in folder.parents]
     candidates = (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting as it appears on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`."""
+    """The form of a setting on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`."""
 
     help: str  # One or two lines, with an example if the form of the value is not obvious.
     metavar: str  # Placeholder for the value in `--help`.
@@ -86,7 +86,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 INCOMPARABLE = ("scorers", "prompt", "params", "faults")
-"""Fingerprints that must equal the baseline's for a comparison, unless `evalsuite_accept_changes` names them."""
+"""Fingerprints that a compared run must share with its baseline, unless `evalsuite_accept_changes` names them."""
 
 
 def parse_changes(text: str) -> list[str]:

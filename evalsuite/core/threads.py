@@ -23,9 +23,9 @@ class RaisedInThread(Exception):  # noqa: N818 - says what happened
 async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a daemon thread of its own, and await its result.
 
-    Each call gets its own thread, because a user's function may wait for any length of time; the number of
-    cases in flight bounds the number of threads. Python does not wait for daemon threads, so a function that
-    never returns cannot keep the run from ending.
+    Each call gets its own thread, because a user's function may wait for any length of time. The number of cases in
+    flight limits the number of threads. Python does not wait for daemon threads, so a function that never returns
+    cannot keep the run from ending.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()

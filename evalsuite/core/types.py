@@ -340,9 +340,8 @@ class Metric:
     further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
     the model is called.
 
-    By default, a loss of 0.02 of the range or more matters. Confidence intervals stay within the range. Without a
-    range, a score with values other than 0 and 1 is compared with a baseline only if a gate states the loss that
-    matters.
+    By default, a loss of 0.02 of the range or more matters. Confidence intervals stay within the range. If a score has
+    no range and other values than 0 and 1, it is compared with a baseline only if a gate states the loss that matters.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.

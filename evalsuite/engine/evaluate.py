@@ -77,9 +77,9 @@ def evaluate(
     may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or
     whose marks pytest would apply, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
 
-    If an event loop is running (notebook, async function), the run uses a new thread and `evaluate` returns at once:
-    `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An interruption
-    ends the run; received answers are kept, and `resume` continues the run.
+    If an event loop is running (notebook, async function), the run uses a new thread and `evaluate` returns at once.
+    Then `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An
+    interruption ends the run; received answers are kept, and `resume` continues the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
@@ -89,8 +89,8 @@ def evaluate(
         epochs: the number of repetitions of each sample.
         gates: conditions on metrics, as `--gate` takes them.
         settings: other options of pytest by their names, such as `resume`, `replay`, `baseline`, `reports`, `run`,
-            `data`, `mode`, `max_connections` and `max_cost`; repeatable options take a list, and options of the form
-            NAME=VALUE a mapping. Relative paths are relative to the current folder.
+            `data`, `mode`, `max_connections` and `max_cost`. Repeatable options take a list, and options of the form
+            NAME=VALUE take a mapping. Relative paths are relative to the current folder.
 
     Raises:
         EvalsuiteError: an argument is invalid, the model cannot be called, or the run cannot be stored.

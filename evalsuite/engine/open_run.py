@@ -386,7 +386,7 @@ class OpenRun:
         counted = self.journal.find_counted()
         if counted.missing and not (stopped or self.early.ended):
             stopped = f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
-        # An error of the run itself (no record could be stored), as opposed to an error of the model.
+        # An error of the run's files or of evalsuite itself, as opposed to an error of the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
             "seconds": round(seconds, 1),

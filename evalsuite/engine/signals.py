@@ -45,8 +45,8 @@ def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int |
     """Handle signals that do not have another handler yet.
 
     Args:
-        terminal: a separate file descriptor, to which a run that ends at once writes its last line; None in a worker,
-            because the controlling process ends the worker.
+        terminal: a separate file descriptor for the last line of a run that ends at once. None in a worker, because the
+            controlling process ends the worker.
     """
     _terminal[:] = [] if terminal is None else [terminal]
 

@@ -184,7 +184,7 @@ class Each(OnScale):
         section: the section with the items, such as `answer`. If the section is longer than `at_once`, the judge first
             lists the items, then judges each item in a separate call. If no section is named, one call judges all
             items.
-        at_once: the greatest length, in characters, of a section whose items one call judges.
+        at_once: the maximum length, in characters, of a section whose items are judged in one call.
         given: whether each text of the section is one item, which the judge judges in a separate call.
         ranked: whether the items are ranked search results. The value is then the average precision: the mean of the
             precision at the rank of each useful item.

@@ -64,20 +64,21 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
-            perhaps with weights, form a checklist; its value is the sum of the weights answered yes, divided by the sum
-            of the positive weights. Faults have negative weights. A decision tree consists of nodes `{"question": ...,
-            "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree` and `Each` are
-            accepted, too; each of several `Likert` gives one score. None takes the checklist from the sample's
-            metadata, under `criteria`; with `compare`, a scale or expected scores, None asks for overall quality.
+            perhaps with weights, form a checklist. A checklist's value is the sum of the weights answered yes, divided
+            by the sum of the positive weights. Faults have negative weights. A decision tree consists of nodes
+            `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree`
+            and `Each` are accepted, too; each of several `Likert` gives one score. None takes the checklist from the
+            sample's metadata, under `criteria`; with `compare`, a scale or expected scores, None asks for overall
+            quality.
         template: the whole prompt of a judge that was trained on this prompt (such as Prometheus), in place of
-            criteria; `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
+            criteria. `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
             of the case. No mark separates the answer from the instructions.
         read: reads the score from the answer to a template: a pattern with one group, whose last match counts, or a
             function that raises ValueError if it finds no score. By default, the answer is read like an answer on a
             `scale`.
         compare: the metadata key of a rival answer; `target` means the sample's target. The judge
-            chooses the better answer, or scores both on a `scale`; the score `preference` is 1.0 if the answer under
-            test wins by most verdicts or mean scores, 0.0 if the rival does, and 0.5 otherwise. With several rivals (at
+            chooses the better answer, or scores both on a `scale`. The score `preference` is 1.0 if the answer under
+            test wins by most verdicts or mean scores, 0.0 if the rival wins, and 0.5 otherwise. With several rivals (at
             most 8), the judge chooses the best answer once per order; the score is the share won.
         levels: 3; or 5 for comparisons whose verdicts have degrees: 1.0 (much better), 0.75, 0.5, 0.25 and 0.0, which
             are averaged.
@@ -92,7 +93,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             key. A mapping also names the sections. The default is the question, the answer and the references, if any.
         model: the judge model, or a list of judge models; the default is the run's judge model.
         samples: the number of judgements of each judge, at temperature 1 if the number is above 1.
-        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`; or `expected`,
+        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`. `expected` is
             the expected score by the probabilities of the score's token (G-Eval), on a scale of one digit. Without
             log-probabilities, `samples` (20 by default) are drawn, and the fact `weights` records this method.
         quorum: the minimum number of readable judgements; None requires more than half.

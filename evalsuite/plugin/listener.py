@@ -101,7 +101,7 @@ class Listener:
             "collected": self._count_selected(plan),
         }
         if self._sent_plan is not None:
-            # The journal has the plan from here on.
+            # From here on, the journal contains the plan.
             self._sent_plan = [], {}
         order, watchers = self._list_order(), HookWatchers(self._config)
         return OpenRun(self.spec, plan, order, selection=selection, live=self.live, stop=self._stop, watchers=watchers)
@@ -143,7 +143,7 @@ class Listener:
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
-        In a shard, pytest makes one case of another shard for a function without cases in this shard.
+        In a shard, the plan also contains one case of another shard for each function without cases in this shard.
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
@@ -270,7 +270,7 @@ class Listener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Store the number of cases that a worker sent."""
+        """Store the number of planned cases that a worker reported."""
         self.planned = max(self.planned, planned_by(node))
 
     @pytest.hookimpl(optionalhook=True)
@@ -306,7 +306,7 @@ class Listener:
 
 
 def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
-    """Find the benchmarks that test files outside of this session's paths declare."""
+    """Find the named benchmarks that are declared in test files outside of this session's paths."""
     collected = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     found: set[str] = set()

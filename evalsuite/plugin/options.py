@@ -81,7 +81,7 @@ def list_models(args: Sequence[str]) -> list[str]:
 
 
 def is_asked_for(config: pytest.Config) -> bool:
-    """Tell whether the command line asks for cases: by one of evalsuite's options, or by the id of a test.
+    """Tell whether the command line requests cases: by one of evalsuite's options, or by the id of a test.
 
     If it does not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
     """

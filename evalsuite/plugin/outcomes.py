@@ -195,7 +195,7 @@ def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | Non
 
 
 def is_looking_closer(config: pytest.Config) -> bool:
-    """Tell whether the user inspects single failures (`-x`, `--pdb`); then even a gated threshold fails its case."""
+    """Tell whether the user inspects single failures (`-x`, `--pdb`), so that any missed threshold fails its case."""
     option = config.option
     return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 

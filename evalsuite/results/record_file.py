@@ -102,7 +102,7 @@ _SIGNS = (b'"figures":', b'"files":')
 
 
 def write_artefacts(records: Path) -> None:
-    """Store the files that the cases' programs made in a folder beside the records file, in place of earlier files."""
+    """Extract the files that the cases' programs made into a folder beside the records file; replace earlier files."""
     folder = records.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     with records.open("rb") as lines:

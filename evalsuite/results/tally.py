@@ -175,8 +175,8 @@ class Tally:
         """Estimate the mean, with an interval whose method depends on the values that scores can take.
 
         Scores of 0 and 1 get a share's interval (`stats.share_interval`), and scores within known bounds get the
-        betting interval; both are valid for any number of cases. Other scores get the t interval, or no interval if all
-        clusters have the same mean, because a sample without variation does not show that scores cannot vary.
+        betting interval. Both are valid for any number of cases. Other scores get the t interval. They get no interval
+        if all clusters have the same mean, because such a sample does not show that scores cannot vary.
 
         Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
 

@@ -153,8 +153,8 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
         clusters: the cluster of each value, such as the sample of an epoch, or the document that a question is about.
 
     Returns:
-        The interval; the whole line for a single cluster, and also if all clusters have the same mean, because values
-        without variation do not show that values cannot vary.
+        The interval. For a single cluster, or if all clusters have the same mean, it is the whole line, because equal
+        values do not show that values cannot vary.
 
     Raises:
         ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is outside of

@@ -129,8 +129,8 @@ class NonInferiority(LossTest):
         difference: candidate minus baseline.
         low: lower bound of the difference's interval.
         high: upper bound of the difference's interval.
-        detectable: the smallest deterioration that this number of cases would show with a power of 80% for this metric
-            alone; infinity if the cases can show no deterioration.
+        detectable: the smallest deterioration that this number of cases would show for this metric alone, with a power
+            of 80%; infinity if the cases can show no deterioration.
         method: a description of the test and the interval.
         pairs: the pairs by cluster; None for a statistic that is not a mean over cases.
     """
@@ -314,7 +314,7 @@ def _compare_means(
 
 
 def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
-    """Compute the deviation per case, at least the deviation of rare full losses that add up to the margin."""
+    """Compute the deviation per case; the minimum is the deviation of rare full losses that add up to the margin."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 

@@ -197,8 +197,7 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
     Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question
-    replaces the file's question, because the shipped question asks for past and present values, so that every value is
-    right.
+    replaces the file's question. The shipped question asks for past and present values, so every value is right.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
