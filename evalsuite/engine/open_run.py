@@ -333,7 +333,7 @@ class OpenRun:
             self._count(decode_record(kept.line))
 
     def keep_crash(self, case: str, message: str) -> str | None:
-        """Keep an error record of a case whose process died, and return its benchmark; None if it is not planned."""
+        """Keep an error record of a case whose process died; return its benchmark, or None for an unplanned case."""
         planned = self.journal.find_planned(case)
         if planned is None:
             return None

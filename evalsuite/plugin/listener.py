@@ -107,7 +107,7 @@ class Listener:
         return OpenRun(self.spec, plan, order, selection=selection, live=self.live, stop=self._stop, watchers=watchers)
 
     def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
-        """Find benchmarks that gates of the ini file name and that test files outside of this session declare."""
+        """Find benchmarks that the ini file's gates name and that are declared in files outside of this session."""
         absent = self._list_gated() - {planned.benchmark for planned in plan}
         return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
 
