@@ -14,7 +14,7 @@ from evalsuite.builders.treb.lookups import (
     make_number_pair,
     make_text_pair,
 )
-from evalsuite.builders.treb.sheet import is_meaningless
+from evalsuite.builders.treb.sheet import MOST_FLAGS, is_meaningless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,6 +68,8 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     if condition is None or min(_present(cells)) < 0 or whole == 0:
         return None
     part = math.fsum(_present([cell for row, cell in enumerate(cells) if condition.holds(row)]))
+    if not 0 < part < whole:
+        return None
     question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}'
     return _make_rounded_pair(
         question, 100 * part / whole, f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()"
@@ -89,7 +91,9 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of distinct values in a column with repeated values."""
     numbers = {name: {*_present(cells)} for name, cells in sheet.numeric.items() if not is_meaningless(name)}
-    recurring = [name for name, values in numbers.items() if 2 * len(values) <= len(_present(sheet.numeric[name]))]
+    recurring = [
+        name for name, values in numbers.items() if MOST_FLAGS < len(values) <= len(_present(sheet.numeric[name])) / 2
+    ]
     names = [*sheet.groups, *recurring]
     if not names:
         return None

@@ -77,22 +77,29 @@ class Sheet:
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _names_a_code(name) or _are_codes(self.columns[name]):
             return True
-        # The column has at most two values, such as 0 and 1.
-        if len({cell for cell in cells if cell is not None}) <= MOST_FLAGS:
+        present = [cell for cell in cells if cell is not None]
+        # The column has at most two values, or shares of a year in which a law held among zeros and ones.
+        flags = (
+            4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
+        )
+        if flags or len(set(present)) <= MOST_FLAGS:
             return not _names_an_amount(name)
-        counts_rows = len(cells) > 1 and cells in ([*range(len(cells))], [*range(1, len(cells) + 1)])
+        counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
         numbered = counts_rows or (name == self.names[0] and _are_row_numbers(cells))
-        return numbered and not _names_an_order(name) and not _are_years(cells)
+        # Whole numbers that recur may be numbers of schools or herds, unless the name states a quantity.
+        recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
+        unnamed = recurring and not _names_a_quantity(name)
+        return (numbered or unnamed) and not _names_an_order(name) and not _are_years(cells)
 
     def _is_order(self, name: str, cells: list[float | None]) -> bool:
-        if _names_an_order(name) or _are_years(cells) or _are_running_numbers(cells):
+        if _names_an_order(name) or _are_years(cells) or _are_running_numbers(cells) or _are_steps(cells):
             return True
         return _are_levels(cells) and not _names_an_amount(name)
 
     @cached_property
     def summable(self) -> list[str]:
-        """The measured columns whose sum is meaningful: sales, but not unit prices or marks."""
-        return [name for name in self.measured if _names_an_amount(name)]
+        """The measured columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
+        return [name for name, cells in self.measured.items() if _names_an_amount(name) and not _are_stocks(cells)]
 
     @cached_property
     def texts(self) -> dict[str, list[str | None]]:
@@ -201,17 +208,18 @@ _CODES = re.compile(
     # Numbered units of an experiment or a survey; alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
-    r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|"
+    r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|unit|seed|gen|"
     r"inst|institution|coordinates|rownames|unnamed|color|colour|city|town|tract|puma|msa|smsa|course|numeric|trt|hid|pid|sid"
 )
 _ORDERS = re.compile(
     r"year|years|yr|season|seasons|rank|ranks|ranking|rankings|pos|position|place|standing|"
-    r"seed|grid|pick|draft|round|rounds|week|weekday|day|month|quarter|date|dates|time|"
+    r"grid|pick|draft|round|rounds|week|weekday|day|month|quarter|date|dates|time|"
     r"times|hour|minute|start|end|begin|began|ended|since|until|born|died|birth|death|"
     r"founded|established|opened|closed|built|completed|launched|released|retired|elected|"
     r"isolated|discovered|observed|introduced|predicted|tenure|term|episode|ep|series|chapter|"
     r"volume|vol|issue|edition|stage|leg|heat|tier|level|division|matchday|game|match|"
-    r"generation|gen|decade|century|period|era|order|step|phase|first|last|current"
+    r"mon|mo|mth|qtr|dow|wday|doy|hr|occasion|session|"
+    r"generation|page|startpage|endpage|decade|century|period|era|order|step|phase|first|last|current"
 )
 _CHINESE_CODES = re.compile(
     "\u53f7$|\u53f7\u7801|[\u4ee3\u7f16\u6761\u9a8c]\u7801|\u7801$|\u7535\u8bdd|\u624b\u673a|\u90ae[\u7f16\u653f]|\u8f66\u6b21|\u822a\u73ed|\u73ed\u7ea7|\u697c\u5c42|\u9891\u9053|\u6279\u6b21|\u7248\u672c|\u7ecf\u5ea6|"
@@ -247,6 +255,17 @@ _AMOUNTS = re.compile(
     re.IGNORECASE,
 )
 
+# Further values that cannot be added in any table, but can be compared.
+_QUANTITIES = re.compile(
+    r"\b(sizes?|lengths?|weights?|distances?|dist|mass|volume|doses?|conc(entration)?|incomes?|wages?|pay|fees?|bills?|tips?|"
+    r"educ(ation)?|schooling|experience|siblings|bids?|errors|attempts|clutch|iq|sat|gre|act|hp|horsepower|cyl(inders)?|"
+    r"displacement|fuel|mileage|calories|fat|protein|sugars?|fib(er|re)|sodium|carbo(hydrate)?s?|vitamins|pulse|pressure|bp|bmi|"
+    r"cholesterol|glucose|duration|delay|visits|cites|citations|breaks|eggs|offspring|fruits|leaves|plants|insects|birds|fish|"
+    r"strikes|strokes|stars|tickets|sum|values?|amounts?|numbers?|width|depth)\b|"
+    r"[数长宽重深时]$",
+    re.IGNORECASE,
+)
+
 
 def _names_a_code(name: str) -> bool:
     """Tell whether the name suggests numbers without a meaningful order."""
@@ -264,9 +283,17 @@ def _names_an_amount(name: str) -> bool:
     return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
 
 
+def _names_a_quantity(name: str) -> bool:
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[._\s]+", " ", name))
+    return bool(_AMOUNTS.search(words) or _LEVELS.search(words) or _QUANTITIES.search(words))
+
+
 def is_meaningless(name: str) -> bool:
-    """Tell whether the name says nothing about the content: a single letter, or a number that is not a year."""
+    """Tell whether the name says nothing about the content: a letter, `Var1`, `Notes`, a number that is not a year."""
+    if re.fullmatch(r"(comment|remark|note)s?|备注|说明", name.strip(), re.IGNORECASE):
+        return True
     bare = re.sub(r"\W", "", name)
+    bare = re.sub(r"(?i:^(var(iable)?|col(umn)?|field|feature|attr(ibute)?)(?=[\d_]+$))", "", bare)
     return len(re.sub(r"[\d_]", "", bare)) < 2 and not _HAN.search(bare) and not YEAR.fullmatch(name.strip())
 
 
@@ -296,6 +323,23 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
         return False
     width = max(present) - min(present) + 1
     return all(map(float.is_integer, present)) and width <= 1.25 * len(present)
+
+
+def _are_steps(cells: Sequence[float | None]) -> bool:
+    """Tell whether most cells are one step above the cell before, as months and grids of an experiment are."""
+    present = [cell for cell in cells if cell is not None]
+    if len(present) < FEWEST_IN_ORDER:
+        return False
+    steps = Counter(round(above - below, 9) for below, above in itertools.pairwise(present))
+    (step, count), *_ = steps.most_common(1)
+    return step > 0 and 4 * count >= 3 * steps.total()
+
+
+def _are_stocks(cells: Sequence[float | None]) -> bool:
+    """Tell whether the cells never fall, as elapsed days, or are large and recur, as the population of a year does."""
+    present = [cell for cell in cells if cell is not None]
+    never_fall = len(present) >= FEWEST_IN_ORDER and sorted(present) == present
+    return never_fall or (min(present) >= 1000 and 2 * len(set(present)) <= len(present))
 
 
 def _are_codes(cells: Sequence[str | None]) -> bool:

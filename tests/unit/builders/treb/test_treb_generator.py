@@ -375,11 +375,19 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         "dose": "0.5 0.5 1.0 1.0 2.0 2.0",
         "vote": "0 1 1 0 0 1",
         "15": "3 8 1 5 9 2",
+        "Var1": "3 8 1 5 9 2",
+        "second": "5 5 5 3 3 3",
+        "product": "298 493 649 298 649 493",
+        "mon": "11 12 1 2 3 4",
+        "startpage": "11 412 51 72 33 114",
+        "limit of 55": "0 0 0.5 1 1 0",
+        "length": "9.8 9.9 10 10.1 9.6 9.7",
     }
     means = {
         "Rate (%)": "1.5 2.5 7 3 2.2 9",
         "yield": "27.5 31.2 28.4 40.1 33.3 29.9",
         "points per game": "9.1 3.6 7 5.5 2 8",
+        "Days": "0 4 7 7 18 24",
         "平均年龄": "31 24 28 44 35 21",
     }
     sums = {"Votes": "4 9 1 7 3 5", "Number of seats": "2 7 1 1 9 3", "销量": "15 3 8 1 6 9"}
@@ -410,6 +418,10 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         "Virtual channel",
         "15",
         "answer",
+        "Var1",
+        "second",
+        "product",
+        "limit of 55",
     ):
         assert name not in sheet.compared
     assert {"Season", "Rank", "赛季"} <= set(sheet.compared)
