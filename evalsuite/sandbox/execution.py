@@ -183,16 +183,34 @@ class Execution:
     files: tuple[ProgramFile, ...] = ()
 
 
+def most_read(limits: Limits) -> tuple[int, int, int]:
+    """Return the maximum bytes that are read of a round's output, of its error's end, and of its files."""
+    return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
+
+
 def describe_round(
-    reported: str, stdout: bytes, stderr: bytes, *, timeout: float, seconds: float, limits: Limits
+    reported: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Describe how a round ended; `reported` is an ending that `inside/forking.py` lists."""
+    """Describe how a round ended; `reported` is an ending that `inside/forking.py` lists.
+
+    Raises:
+        SandboxError: the program's own code was never reached, so the program is not at fault.
+    """
     if len(stdout) > limits.output:
         reported = "output"
     message = ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)
+    kind, _, detail = reported.partition(" ")
+    reasons = {
+        "refused": f"a program could not be started: {detail}",
+        "unfit": f"a program could not be isolated: {message}",
+        "table": f"the program's tables could not be loaded: {message}",
+        "early": f"the program's tables could not be loaded within its {timeout:g} s and its limits ({detail})",
+    }
+    if kind in reasons:
+        raise SandboxError(reasons[kind])
     printed = stdout[: limits.output].decode("utf-8", "replace")
     error = _describe_error(reported, message, timeout, limits)
-    return Execution(printed, error, reported in ("timeout", "cpu"), seconds)
+    return Execution(printed, error, reported in ("timeout", "cpu"), seconds, files=read_files(files))
 
 
 def _describe_error(reported: str, message: str, timeout: float, limits: Limits) -> str | None:

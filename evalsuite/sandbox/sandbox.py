@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox.environments import OWN, own_environment
-from evalsuite.sandbox.execution import (
-    DEATH,
-    ERROR_CHARACTERS,
-    MOST_BYTES,
-    Execution,
-    describe_round,
-    encode_payload,
-    read_files,
-    write_payload,
-)
+from evalsuite.sandbox.execution import DEATH, Execution, describe_round, encode_payload, most_read, write_payload
 from evalsuite.sandbox.inside import Limits
 from evalsuite.sandbox.script_hosts import inspect_host, run_program, script_host
 from evalsuite.sandbox.tiers import TIERS, explain_failures, list_launches
@@ -300,27 +291,9 @@ class ProgramSession:
     def _read_result(self, end: RoundEnd, timeout: float) -> Execution:
         _, out, err, files = self._files
         limits = self.sandbox.limits
-        stdout = os.pread(out, limits.output + 1, 0)
-        longest = 4 * ERROR_CHARACTERS + 4
-        stderr = os.pread(err, longest, max(0, os.fstat(err).st_size - longest))
-        _check_begun(end.ending, stderr, timeout)
-        written = read_files(os.pread(files, 2 * MOST_BYTES, 0))
-        result = describe_round(end.ending, stdout, stderr, timeout=timeout, seconds=end.seconds, limits=limits)
-        return replace(result, files=written)
-
-
-def _check_begun(ending: str, stderr: bytes, timeout: float) -> None:
-    """Raise an error if the program's own code was never reached, because the program is then not at fault."""
-    message = stderr.decode("utf-8", "replace").strip()
-    kind, _, detail = ending.partition(" ")
-    reasons = {
-        "refused": f"a program could not be started: {detail}",
-        "unfit": f"a program could not be isolated: {message}",
-        "table": f"the program's tables could not be loaded: {message}",
-        "early": f"the program's tables could not be loaded within its {timeout:g} s and its limits ({detail})",
-    }
-    if kind in reasons:
-        raise SandboxError(reasons[kind])
+        most, error_size = most_read(limits), os.fstat(err).st_size
+        contents = map(os.pread, (out, err, files), most, (0, max(0, error_size - most[1]), 0))
+        return describe_round(end.ending, *contents, timeout=timeout, seconds=end.seconds, limits=limits)
 
 
 @contextlib.contextmanager

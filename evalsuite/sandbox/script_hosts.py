@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import io
 import json
@@ -21,11 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
 from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
-from evalsuite.sandbox.execution import describe_round, encode_payload, read_files
+from evalsuite.sandbox.execution import describe_round, encode_payload, most_read
 from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
-    from asyncio.subprocess import Process
     from collections.abc import Mapping
 
     import aiohttp
@@ -37,8 +35,7 @@ if TYPE_CHECKING:
 
 # Additional time of a script to start an interpreter, import pandas and read tables.
 START_SECONDS = 60.0
-_NO_TABLE, _ALARM = 97, 14
-# Files beside the script, if the host supports files: the code that runs the program, and the program's result.
+# Files beside the script, if the host takes files: the code that runs the program, and the program's result.
 BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
 _SCRIPT = """\
 import base64, io, os, sys, tempfile, zipfile
@@ -50,7 +47,7 @@ for name in ("numpy", "pandas"):
     except ImportError: pass
 from inside import program
 sys.path.remove(folder)
-program.run_alone(os.path.join(folder, "payload"), {marker!r}, {seconds!r}, {result!r})
+program.run_alone(os.path.join(folder, "payload"), {result!r}, {seconds!r}, {most!r})
 """
 _INSTALLED = f"""\
 import json, platform
@@ -65,35 +62,42 @@ print(json.dumps([platform.python_version(), versions]))
 
 @dataclass(frozen=True, slots=True)
 class ScriptEnd:
-    """The result of a script."""
+    """The end of a script."""
 
-    stdout: bytes
+    result: bytes  # What `inside/program.run_alone` wrote; empty if the script ended before it.
     stderr: bytes
     status: int  # exit status; negative, or 128 and more, if a signal ended the script
     seconds: float
     timed_out: bool = False  # Whether the host stopped the script because of its time limit.
-    # Content of the file `RESULT`; None if the host takes no files or the script wrote none.
-    result: bytes | None = None
 
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
-    """Run one program; only the limit on output is enforced here, because the host enforces the other limits."""
-    marker = secrets.token_hex(16)
+    """Run one program; the script enforces the limits on time and output, and the host all others."""
     bundle = _bundle(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
-    script = _SCRIPT.format(source=source, marker=marker, seconds=seconds, result=RESULT if files else "")
+    result = RESULT if files else ""
+    script = _SCRIPT.format(source=source, seconds=seconds, result=result, most=most_read(limits))
     end = await host.run(script, seconds + START_SECONDS, files)
-    sent = end.stderr if end.result is None else end.result
-    error, marked, written = sent.rpartition(f"\n{marker}".encode())
-    if not marked:
-        # The script ended before it could send a result.
-        error, written = written, b""
-    if end.status == _NO_TABLE and marked:
-        message = error.decode("utf-8", "replace").strip()
-        raise SandboxError(f"the program's tables could not be loaded: {message}")
-    result = describe_round(_ending(end), end.stdout, error, timeout=seconds, seconds=end.seconds, limits=limits)
-    return replace(result, tier=host.tier, files=read_files(_decode(written)))
+    ending, took, contents = _read_result(end)
+    execution = describe_round(ending, *contents, timeout=seconds, seconds=took, limits=limits)
+    return replace(execution, tier=host.tier)
+
+
+def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]]:
+    """Return a program's ending, its seconds, and its output, error and files."""
+    begin = 8 + int.from_bytes(end.result[:8], "big")
+    try:
+        facts = json.loads(end.result[8:begin])
+        out, error, files = (begin + sum(facts["sizes"][:place]) for place in (1, 2, 3))
+        if not end.timed_out and files == len(end.result):
+            contents = end.result[begin:out], end.result[out:error], end.result[error:files]
+            return facts["ending"], facts["seconds"], contents
+    except ValueError:
+        pass  # The script ended while it wrote the result.
+    signal = -end.status if end.status < 0 else end.status - 128
+    ending = "timeout" if end.timed_out else f"signal {signal}" if signal > 0 else f"exit {end.status or 1}"
+    return ending, end.seconds, (b"", end.stderr, b"")
 
 
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
@@ -109,15 +113,6 @@ async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
     return ProgramEnvironment(host.tier, Interpreter("", "", (), str(version)), (), packages)
 
 
-def _ending(end: ScriptEnd) -> str:
-    signal = -end.status if end.status < 0 else end.status - 128
-    if end.timed_out or signal == _ALARM:
-        return "timeout"
-    if end.status in {0, 1}:
-        return "raised" if end.status else "ok"
-    return f"signal {signal}" if signal > 0 else f"exit {end.status}"
-
-
 def _bundle(payload: bytes) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -127,13 +122,6 @@ def _bundle(payload: bytes) -> bytes:
     return data.getvalue()
 
 
-def _decode(files: bytes) -> bytes:
-    try:
-        return base64.b64decode(files)
-    except binascii.Error:
-        return b""
-
-
 COMMANDS = ("docker", "podman")
 # The exit status of `docker run` if the command itself fails.
 REFUSED = 125
@@ -141,8 +129,6 @@ NOBODY = 65534
 # Maximum processes of `nobody` in all containers together; some engines cannot set their higher default.
 MOST_PROCESSES = 8192
 VERSION_SECONDS = 10.0
-# Bytes read at a time, and maximum bytes of standard error, which contains a program's traceback and files.
-CHUNK, MOST_ERROR = 1 << 16, 8 << 20
 
 
 class Docker:
@@ -172,7 +158,7 @@ class Docker:
             *self.build_command(name), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
         timed_out = False
-        answer = asyncio.ensure_future(self._communicate(process, script.encode(), name))
+        answer = asyncio.ensure_future(process.communicate(script.encode()))
         try:
             stdout, stderr = await asyncio.wait_for(asyncio.shield(answer), seconds)
         except TimeoutError:
@@ -187,32 +173,6 @@ class Docker:
             message = stderr.decode("utf-8", "replace").strip()[-1000:]
             raise SandboxError(f"{self.tier}: a container could not be started: {message}")
         return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
-
-    async def _communicate(self, process: Process, script: bytes, name: str) -> tuple[bytes, bytes]:
-        """Write the script and read both outputs to their end; kill a program whose output is too long."""
-        streams = ((process.stdout, self._limits.output + 1), (process.stderr, MOST_ERROR))
-        reading = asyncio.gather(*(self._read(stream, most, name) for stream, most in streams))
-        if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                process.stdin.write(script)
-                await process.stdin.drain()
-            process.stdin.close()
-        stdout, stderr = await reading
-        await process.wait()
-        return stdout, stderr
-
-    async def _read(self, stream: asyncio.StreamReader | None, most: int, name: str) -> bytes:
-        if stream is None:
-            return b""
-        output, kill = bytearray(), None
-        while chunk := await stream.read(CHUNK):
-            output += chunk[: most - len(output)]
-            if len(output) == most and kill is None:
-                # Continue reading, because the engine may have to deliver all output before it ends a container.
-                kill = asyncio.ensure_future(self._kill(name))
-        if kill is not None:
-            await kill
-        return bytes(output)
 
     def build_command(self, name: str) -> list[str]:
         """Build the command of one container."""
@@ -296,14 +256,16 @@ class FusionServer:
         if answer.get("status") == "SandboxError" or not isinstance(result, dict):
             raise SandboxError(f"{self.tier} could not run a program: {str(answer.get('message'))[:500]}")
         status, fetched = result.get("return_code"), answer.get("files")
-        result_file = fetched.get(RESULT) if isinstance(fetched, dict) else None
+        try:
+            content = base64.b64decode(fetched[RESULT] if isinstance(fetched, dict) else "")
+        except (KeyError, TypeError, ValueError):
+            content = b""
         return ScriptEnd(
-            str(result.get("stdout") or "").encode("utf-8", "replace"),
+            content,
             str(result.get("stderr") or "").encode("utf-8", "replace"),
             status if isinstance(status, int) else 1,
             float(result.get("execution_time") or 0.0),
             result.get("status") == "TimeLimitExceeded",
-            _decode(result_file.encode()) if isinstance(result_file, str) else None,
         )
 
     async def _post(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -316,7 +278,7 @@ class FusionServer:
         try:
             async with self._client.post(f"{self._url}/run_code", json=request, timeout=limit) as response:
                 data = bytearray()
-                async for piece in response.content.iter_chunked(CHUNK):
+                async for piece in response.content.iter_chunked(1 << 16):
                     data += piece
                     if len(data) > LARGEST:
                         raise SandboxError(f"{self.tier} answers with more than {LARGEST >> 20} MiB")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import atexit
-import base64
 import builtins
 import contextlib
 import fcntl
@@ -17,13 +16,17 @@ import inspect
 import io
 import json
 import linecache
+import math
 import os
 import platform
 import random
+import select
 import signal
+import socket
 import sys
 import tempfile
 import threading
+import time
 import traceback
 import types
 from functools import partial
@@ -118,11 +121,8 @@ def _kill_others() -> None:
         pass  # no other process exists
 
 
-def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = lambda: None) -> bytes:
-    """Run one round; return its status.
-
-    `title` replaces the file name in tracebacks. `begin` is called after the tables are loaded.
-    """
+def run_round(names: dict[str, Any], title: str) -> bytes:
+    """Run one round; return its status. `title` replaces the file name in tracebacks."""
     try:
         code, earlier, is_last = _load(names)
     except ModuleNotFoundError as error:
@@ -135,7 +135,6 @@ def run_round(names: dict[str, Any], title: str, begin: Callable[[], object] = l
         return NO_TABLE
     with contextlib.suppress(OSError):  # closed by the program in an earlier round
         os.write(CHANNEL, LOADED)
-    begin()
     _repeat(earlier, names)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
     program, before = Program(code, title, names), list_files()
@@ -374,52 +373,97 @@ def _report_error(text: str) -> None:
         pass  # the program closed standard error, so its error has no message
 
 
-STATUS = {OK: 0, RAISED: 1, NO_TABLE: 97}
+CHECK_SECONDS = 0.05
 
 
-def run_alone(payload: str, marker: str, seconds: float, result: str) -> NoReturn:
-    """Run a payload's program in its own folder.
+def run_alone(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
+    """Run a payload's program in a child process; write its ending, output, error and files to the result.
+
+    The child has no descriptor for the result and can neither inspect nor signal this process, so it forges no result.
 
     Args:
-        result: path of the file for the error and the program's files; if empty, they go to standard error.
+        result: path of a file that does not exist yet; if empty, the result goes to standard output.
+        most: maximum bytes of the output, of the error's end, and of the files.
     """
-    _confine_in_container()
-    handed_over = os.open(result, os.O_WRONLY | os.O_CREAT) if result else STDERR
-    handed_over = fcntl.fcntl(handed_over, fcntl.F_DUPFD, FILES + 1)
-    os.chdir(tempfile.mkdtemp())
-    for number, path, mode in (
-        (STDERR, ".error", os.O_RDWR | os.O_CREAT),
-        (CHANNEL, os.devnull, os.O_WRONLY),
-        (PAYLOAD, payload, os.O_RDONLY),
-        (FILES, ".files", os.O_RDWR | os.O_CREAT),
-    ):
-        os.dup2(os.open(path, mode), number)
-    os.unlink(payload)  # noqa: PTH108 - the program must not find it
-    names = prepare()
-    status = run_round(names, "<program>", lambda: signal.setitimer(signal.ITIMER_REAL, seconds))
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    error, files = (os.pread(number, 4 << 20, 0) for number in (STDERR, FILES))
-    _write(handed_over, error + b"\n" + marker.encode() + base64.b64encode(files))
-    os._exit(STATUS[status])
-
-
-def _confine_in_container() -> None:
-    """Continue in a child process with the call filter if this is the first process of a container.
-
-    This is necessary because no timer and no memory limit can end the first process.
-    """
-    if os.getpid() != 1:
-        return
     kernel.forbid_inspection()
-    if child := os.fork():
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        os._exit(128 - status if status < 0 else status)
-    # Apply the filter, because engines differ: Podman lets programs make namespaces and mount in them.
-    if platform.machine() in AUDIT_ARCH:
-        kernel.forbid_new_privileges()
-        kernel.install_seccomp_filter(call_filter(platform.machine()))
+    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.ExitStack() as opened:
+        outputs = [opened.enter_context(tempfile.TemporaryFile()).fileno() for _ in most]
+        for output in outputs:
+            fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
+        program = os.open(payload, os.O_RDONLY)
+        os.unlink(payload)  # noqa: PTH108 - the program must not find it
+        if not (pid := os.fork()):
+            numbers = (STDOUT, STDERR, CHANNEL, PAYLOAD, FILES)
+            opened_for_child = (*outputs[:2], theirs.fileno(), program, outputs[2])
+            _run_child(dict(zip(numbers, opened_for_child, strict=True)))
+        theirs.close()
+        started = time.monotonic()
+        ending = _await_ending(pid, channel, outputs[0], seconds, most[0])
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED)
+        end = os.fstat(outputs[1]).st_size
+        begins = (0, max(0, end - most[1]), 0)
+        out, error, files = map(os.pread, outputs, most, begins)
+    facts = {"ending": ending, "seconds": time.monotonic() - started, "sizes": [len(out), len(error), len(files)]}
+    header = json.dumps(facts).encode()
+    if result:
+        with contextlib.suppress(OSError):
+            os.unlink(result)  # noqa: PTH108 - without pathlib
+        target = os.open(result, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    else:
+        target = STDOUT
+    content = len(header).to_bytes(8, "big") + header + out + error + files
+    while content:
+        content = content[os.write(target, content) :]
+    os._exit(0)
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _run_child(descriptors: dict[int, int]) -> NoReturn:
+    """Run the program with these descriptors, in a folder and a process group of its own."""
+    try:
+        kernel.keep_only(descriptors)
+        try:
+            os.setsid()
+            kernel.die_with_parent()
+            kernel.drop_capabilities()
+            if platform.machine() in AUDIT_ARCH:
+                # Engines differ: Podman, for example, lets programs make namespaces and mount in them.
+                own = os.getpid()
+                kernel.install_seccomp_filter(call_filter(platform.machine(), own_pid=own, signals_closed=False))
+        except OSError as error:
+            report_unfit(error)
+        os.chdir(tempfile.mkdtemp())
+        status = run_round(prepare(), "<program>")
+        if os.getpid() in _first_process:
+            try:
+                os.write(CHANNEL, status)
+            except OSError:  # the program closed the channel
+                os._exit(0 if status == OK else 1)
+    finally:
+        os._exit(0)
+
+
+def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float, most: int) -> str:
+    """Wait until the program ends or exceeds a limit; return its ending, which `forking.py` lists."""
+    loaded, deadline = False, math.inf
+    while True:
+        # First look for the process's end, so that all statuses of an ended process are read.
+        end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        status = channel.recv(1) if select.select([channel], [], [], 0 if end else CHECK_SECONDS)[0] else b""
+        if status == LOADED:
+            loaded, deadline = True, min(deadline, time.monotonic() + seconds)
+        elif status and loaded:
+            return "ok" if status == OK else "raised"
+        elif status:
+            return "unfit" if status == UNFIT else "table"
+        elif end:
+            ending = f"{'exit' if end.si_code == os.CLD_EXITED else 'signal'} {end.si_status}"
+            return ending if loaded else f"early {ending}"
+        else:
+            time.sleep(CHECK_SECONDS)  # The program may have closed the channel, which then always is readable.
+        if time.monotonic() >= deadline:
+            return "timeout"
+        if os.fstat(output).st_size > most:
+            return "output"

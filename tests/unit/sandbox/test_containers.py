@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.sandbox import Limits
 from tests.container_engine import IMAGE, engine
-from tests.unit.sandbox.test_sandboxes_elsewhere import PROGRAMS, TABLES
+from tests.unit.sandbox.test_sandboxes_elsewhere import FORGERIES, PROGRAMS, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +79,7 @@ def contained(lab: Lab, engine_command: str) -> Iterator[Lab]:
 
 def test_programs_in_containers_come_to_the_same_as_here(lab: Lab, contained: Lab) -> None:
     codes = [PROGRAMS[name] for name in ("an exception", "a table by a path that is made up", "chance", "a file")]
+    codes += FORGERIES.values()
     here = [lab.run(code, TABLES) for code in codes]
     there = contained.at_once(*codes, tables=TABLES)
     assert [(each.stdout, each.error, each.files) for each in there] == [

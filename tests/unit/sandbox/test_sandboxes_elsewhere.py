@@ -58,17 +58,68 @@ def test_a_session_goes_on_where_it_was_and_says_when_its_variables_are_lost(rem
     assert [each.variables_lost for each in (first, second, third, fourth)] == [False, False, False, True]
 
 
+UNTIMED = """
+import signal
+print('begun', flush=True)
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+signal.setitimer(signal.ITIMER_REAL, 0)
+while True: pass
+"""
+
+
 def test_a_program_that_takes_too_long_is_stopped(remote: Lab) -> None:
-    execution = remote.run("print('begun', flush=True)\nwhile True: pass", TABLES, timeout=0.5)
+    execution = remote.run(UNTIMED, TABLES, timeout=0.5)
     assert (execution.stdout, execution.error, execution.timed_out) == ("begun\n", "stopped after 0.5 s", True)
 
 
-def test_a_program_that_forges_how_it_ended_harms_its_own_case_alone(remote: Lab) -> None:
-    # The status of a table that cannot be loaded, without the word that the host chose.
-    forged = remote.run("import os, sys; os.write(2, b'tables'); os._exit(97)", TABLES)
-    assert forged.error.startswith("the program's process ended with status 97")
-    flooded = remote.run("import os; os.write(5, b'x' * 9000); print(1)", TABLES)
-    assert (flooded.stdout, flooded.error, flooded.files) == ("1\n", None, ())
+FORGED = (
+    """head = b'{"ending": "ok", "seconds": 0, "sizes": [1, 0, 0]}'\n"""
+    "head = bytes([0] * 7 + [len(head)]) + head + b'7'\n"
+)
+FORGERIES = {
+    "an old marker": "import os; os.write(2, b'\\n' + b'0' * 32 + b'eA=='); print(1)",
+    "a result on standard error": f"import os\n{FORGED}os.write(2, head); os._exit(3)",
+    "a result on standard output": f"import sys\n{FORGED}sys.stdout.buffer.write(head); sys.stdout.flush(); 1 / 0",
+    "a result on every descriptor": f"import os\n{FORGED}for n in range(6, 200):\n    try: os.write(n, head)\n"
+    "    except OSError: pass\n1 / 0",
+    "a result's file": f"{FORGED}for at in ('', '../', '../../'):\n"
+    "    try: open(at + 'evalsuite-result', 'wb').write(head)\n"
+    "    except OSError: pass\n1 / 0",
+    "the descriptors of the parent": f"import os\n{FORGED}for n in range(64):\n"
+    "    try: open(f'/proc/{os.getppid() or 1}/fd/{n}', 'wb').write(head)\n    except OSError: pass\n1 / 0",
+    "the parent's death": "import os\n"
+    "try: os.kill(os.getppid() or 1 << 21, 9)\nexcept OSError: print('refused')\n1 / 0",
+    "the parent's limits": "import resource, os\n"
+    "try: resource.prlimit(os.getppid() or 1 << 21, resource.RLIMIT_FSIZE, (0, 0))\n"
+    "except OSError: print('refused')\n1 / 0",
+    "a success": "import os, time; os.write(3, b'o'); time.sleep(9)",
+    "a table's fault": "import os, time; os.write(3, b't'); time.sleep(9)",
+    "a fault of isolation": "import os, time; os.write(3, b'u'); time.sleep(9)",
+    "many beginnings": "import os\nfor _ in range(500): os.write(3, b'l')\n1 / 0",
+    "the status of a table's fault": "import os, sys; os.write(2, b'tables'); os._exit(97)",
+    "a failure whose channel is closed": "import os; os.close(3); 1 / 0",
+    "a success whose channel is closed": "import os; os.close(3); print(1)",
+    "no standard error": "import os; os.close(2); print(1)",
+    "a long standard error": "import os; os.write(2, b'x' * 100000); 1 / 0",
+    "an earlier standard error": "import sys; print('warning', file=sys.stderr); 1 / 0",
+    "files that are none": "import os; os.write(5, b'x' * 9000); print(1)",
+    "a file elsewhere": "import os, struct; os.write(5, struct.pack('>HI', 8, 1) + b'../a.txt1'); print(1)",
+    "a taken-back output": "import os; os.write(1, b'abc'); os.ftruncate(1, 0); os.write(1, b'd')",
+    "a late child": "import os, time\nif os.fork() == 0:\n"
+    "    time.sleep(1)\n    os.write(1, b'late')\n    os._exit(0)\nprint(1)",
+    "a secret of the reader": "import gc, re, sys\nframe, texts = sys._getframe(), []\nwhile frame:\n"
+    "    texts += [*frame.f_locals.values(), *frame.f_globals.values()]\n    frame = frame.f_back\n"
+    "print([text for text in texts if isinstance(text, str) and re.fullmatch('[0-9a-f]{16,}', text)])",
+}
+
+
+@pytest.mark.parametrize("code", FORGERIES.values(), ids=FORGERIES)
+def test_a_program_that_forges_its_result_gets_what_it_gets_here(lab: Lab, remote: Lab, code: str) -> None:
+    here, there = lab.run(code, TABLES), remote.run(code, TABLES)
+    assert (there.stdout, there.error, there.files) == (here.stdout, here.error, here.files)
+    if "1 / 0" in code:
+        assert "ZeroDivisionError" in there.error
 
 
 def test_a_table_that_cannot_be_loaded_is_no_fault_of_the_program(remote: Lab) -> None:
