@@ -6,15 +6,14 @@ import asyncio
 import functools
 import inspect
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evalsuite.core.errors import SolverError
 from evalsuite.core.threads import is_async
-from evalsuite.gateway.handle import DURING, OF_CASE, ModelCalls
+from evalsuite.gateway.handle import OF_CASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
 
 P = ParamSpec("P")
@@ -24,8 +23,9 @@ T = TypeVar("T")
 def effect(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a function of the application that a replayed or resumed case must not run again.
 
-    Such a case gets the earlier result. Outside of a case's solver, the function runs normally. Calls are matched by
-    the order of their start, so parallel calls must start in a fixed order. A call that raises is not stored.
+    Such a case gets the earlier result, also inside a tool or another such function that was interrupted. Outside of a
+    case's solver, the function runs normally. Calls are matched by the order of their start, so parallel calls must
+    start in a fixed order. A call that raises is not stored.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.
@@ -55,7 +55,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         place, kept = await (begun if here else _await_in(begun, loop))
         if place is None:
             return kept["returned"]
-        with _count_model_calls() as calls:
+        with effects.inside(place, loop) as calls:
             result = _require_json(await work(*args, **kwargs), f"{name}: its result")
         ended = effects.end(place, calls, {"returned": result})
         await (ended if here else _await_in(ended, loop))
@@ -72,22 +72,12 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
             return kept["returned"]
-        with _count_model_calls() as calls:
+        with effects.inside(place, loop) as calls:
             result = _require_json(function(*args, **kwargs), f"{name}: its result")
         asyncio.run_coroutine_threadsafe(effects.end(place, calls, {"returned": result}), loop).result()
         return result
 
     return cast("Callable[P, T]", run_async if is_async(function) else run)
-
-
-@contextmanager
-def _count_model_calls() -> Iterator[ModelCalls]:
-    calls = ModelCalls()
-    token = DURING.set(calls)
-    try:
-        yield calls
-    finally:
-        DURING.reset(token)
 
 
 async def _await_in(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:

@@ -9,6 +9,7 @@ import itertools
 import math
 import time
 from collections import Counter
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # Pytest's node id, with `EPOCH_MARK` before the epoch.
+    case: str  # Pytest's node id, with `EPOCH_MARK` before the epoch; inside a call, with the call's number.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
@@ -93,6 +94,10 @@ class ModelCalls:
     RESULT: ClassVar = "result"
     CALLS: ClassVar = "model_calls"
 
+    def add(self, other: ModelCalls) -> None:
+        self.requests += other.requests
+        self.answers += other.answers
+
     def wrap(self, result: Any) -> Any:
         if not self.requests:
             return result
@@ -121,7 +126,7 @@ class Effects:
         keeper: the gateway, or the connection to it; None stores nothing.
 
     Attributes:
-        recalled: name and arguments of the calls that were answered from the journal, in their order.
+        recalled: the calls that were answered from the journal, in their order.
         meter: counts the model calls of the case.
         players: counts the calls of models that simulate users and tools for the case.
     """
@@ -129,8 +134,10 @@ class Effects:
     def __init__(self, keeper: Keeper | None = None, case: str = "", epoch: int = 1) -> None:
         self._keeper, self._case, self._epoch = keeper, case, epoch
         self._numbers = itertools.count(1)
-        self.recalled: list[tuple[str, Mapping[str, Any]]] = []
+        self.recalled: list[Effect] = []
         self.meter, self.players = Meter(), Meter()
+        # The model calls of the tool call that contains these calls; None outside of a tool call.
+        self._outer: ModelCalls | None = None
 
     async def once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
         """Return the result of a call: from the journal if the call happened before, else by running it.
@@ -140,24 +147,38 @@ class Effects:
         Args:
             run: makes the call; its result is JSON data and never None.
         """
+        from asyncio import get_running_loop
+
         if not self.keeps:
             return await run()
         effect, kept = await self.begin(name, arguments)
         if effect is None:
             return kept
-        calls = ModelCalls()
-        token = DURING.set(calls)
-        try:
+        with self.inside(effect, get_running_loop()) as calls:
             result = await run()
-        finally:
-            DURING.reset(token)
         await self.end(effect, calls, result)
         return result
 
+    @contextmanager
+    def inside(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
+        """Run a call: collect its model calls, and number the functions with `@effect` within it separately.
+
+        If the call is interrupted, it runs again, and the functions that have ended return their stored results.
+        """
+        calls = ModelCalls()
+        within = Effects(self._keeper, f"{name_without_epoch(effect.case)} call {effect.number}", effect.epoch)
+        within.meter, within.players, within._outer = self.meter, self.players, calls
+        tokens = DURING.set(calls), OF_CASE.set((within, loop))
+        try:
+            yield calls
+        finally:
+            DURING.reset(tokens[0])
+            OF_CASE.reset(tokens[1])
+
     @property
     def keeps(self) -> bool:
-        """Whether calls are stored. Calls inside another tool call are not: they rerun only with the outer call."""
-        return self.has_keeper and DURING.get() is None
+        """Whether calls are stored; a call inside another tool call is stored only by the `Effects` of `inside`."""
+        return self.has_keeper and (self._outer is not None or DURING.get() is None)
 
     @property
     def has_keeper(self) -> bool:
@@ -170,12 +191,17 @@ class Effects:
         kept = await self._keeper.read_result(effect) if self._keeper is not None else None
         if kept is None:
             return effect, None
-        self.recalled.append((name, arguments))
+        self.recalled.append(effect)
         result, calls = ModelCalls.unwrap(kept)
         self._count(calls)
+        if self._outer is not None:
+            self._outer.add(calls)
         return None, result
 
     async def end(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
+        """Store a call's result before the case gets it."""
+        if self._outer is not None:
+            self._outer.add(calls)
         if self._keeper is not None:
             await self._keeper.keep(effect, calls.wrap(result))
 

@@ -14,7 +14,7 @@ from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import number_of
 from evalsuite.core.threads import in_thread, is_async
 from evalsuite.core.types import CHANGES
-from evalsuite.gateway.handle import Effects
+from evalsuite.gateway.handle import Effect, Effects
 from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
 from evalsuite.tools.state_changes import LARGE_STATE, apply_changes, list_changes, pack, unpack
 
@@ -64,7 +64,7 @@ class FaultCounter:
     def next(self, tool: str) -> tuple[str, Any]:
         """Return the fault of a tool's next call: its kind (empty if there is none) and its argument."""
         self._calls[tool] += 1
-        earlier = sum(name == tool for name, _ in self._effects.recalled)
+        earlier = sum(call.name == tool for call in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
 
     def around(self, tool: str, executor: Executor) -> Executor:
@@ -228,15 +228,15 @@ class OpenWorld:
             self._made = await self._make()
         if not self._is_restored:
             self._is_restored = True
-            earlier = [call for call in self.effects.recalled if call[0] in self.names]
+            earlier = [call for call in self.effects.recalled if call.name in self.names]
             if earlier:
                 await self._restore(earlier)
         return self._made
 
-    async def _restore(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    async def _restore(self, calls: Sequence[Effect]) -> None:
         restore = getattr(self._made, "restore", None)
         if callable(restore) and not isinstance(restore, Tool):
-            result = restore(calls)
+            result = restore([(call.name, call.arguments) for call in calls])
             if inspect.isawaitable(result):
                 await result
         elif self.world.outside:
@@ -247,8 +247,9 @@ class OpenWorld:
             )
         else:
             by_name = {tool.document.name: tool for tool in tools_of(self._made)}
-            for name, arguments in calls:
-                await _repeat_call(by_name[name], arguments)
+            for call in calls:
+                with self.effects.inside(call, asyncio.get_running_loop()):
+                    await _repeat_call(by_name[call.name], call.arguments)
 
     async def state(self) -> Any:
         """Return what the world's `state()` returns after the episode; None without such a method."""
