@@ -1,8 +1,8 @@
 """DBLP: computer scientists by their number of works, with questions about their theses.
 
-dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser expanded entities, a
-malicious file could expand to gigabytes or include other files. So before parsing, the document type is removed, and
-each reference is replaced by its character's number. dblp's own DTD declares only characters.
+dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser read the DTD, a malicious
+file could expand to gigabytes or include other files. So before parsing, the document type is replaced by one that
+declares only characters. dblp's own DTD declares only characters, too.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from html.entities import name2codepoint
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -146,14 +145,10 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
 # Elements that are not works, parsed only to free their memory.
 _OTHERS = ("person", "www")
-_PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}
-_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
+_PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The entities that XML itself declares.
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
-_OPENING = re.compile(rb"<!--|<!\[CDATA\[")
-_CLOSING = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
-_LONGEST_MARK = 9
+_UNKNOWN = re.compile(r"Entity '([^']+)' not defined")
 _ROOT = re.compile(rb"<dblp[\s>]")
-_LONGEST_REFERENCE = 64
 _LONGEST_PROLOGUE = 1 << 20
 # Maximum bytes without a complete record, because the parser keeps incomplete records in memory.
 _LONGEST_RECORD = 1 << 23
@@ -174,13 +169,12 @@ def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
     """Yield the works in dblp.xml; a file `dblp.dtd` in the same folder may declare further characters."""
     from lxml import etree
 
-    # Entities and the DTD have been removed from the input; these options are a second defence.
     parser = etree.XMLPullParser(
-        events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities=False, no_network=True, load_dtd=False
+        events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities="internal", no_network=True, load_dtd=False
     )
     pending = 0
     try:
-        for block in _number_characters(blocks, path):
+        for block in _replace_document_type(blocks, path):
             parser.feed(block)
             pending += len(block)
             for record in _take_records(parser):
@@ -192,6 +186,9 @@ def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
         parser.close()
     except etree.XMLSyntaxError as error:
         place = f"line {error.lineno}" if error.lineno else ""
+        if unknown := _UNKNOWN.match(error.msg or ""):
+            expected = "an entity that stands for one character, as HTML or a dblp.dtd beside the file declare"
+            raise DatasetError(path, place, f"the entity &{unknown[1]};", expected) from error
         raise DatasetError(path, place, error.msg or "a fault", "well-formed XML") from error
 
 
@@ -216,47 +213,14 @@ def _read_work(element: Any) -> Work:
     return Work(element.tag, people, title, year, tuple(filter(None, texts["school"])))
 
 
-def _number_characters(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """Yield the document without its DTD, and with a number in place of each named character."""
+def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """Yield the document with a document type that declares only characters; the lines keep their numbers."""
     prologue, blocks = _split_prologue(iter(blocks), path)
-    declared = _read_declarations(prologue, path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
-    # Keep the number of lines, so that the parser's line numbers match the file's.
-    yield head + b"\n" * (line := prologue.count(b"\n"))
-    for text, is_literal in _split_literals(blocks):
-        number = partial(_number_reference, declared=declared, path=path, line=line)
-        yield text if is_literal else _REFERENCE.sub(number, text)
-        line += text.count(b"\n")
-
-
-def _split_literals(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield pieces of text and whether each piece is literal (a comment or CDATA); tags and references stay whole."""
-    closing, rest = b"", b""
-    for block in chain(blocks, (b"",)):
-        text, rest = rest + block, b""
-        while text:
-            if closing:
-                end = text.find(closing)
-                # Keep the last two bytes, because the closing mark may begin in them.
-                cut = end + len(closing) if end >= 0 else len(text) - (min(len(text), 2) if block else 0)
-                yield text[:cut], True
-                text, rest = (text[cut:], b"") if end >= 0 else (b"", text[cut:])
-                closing = b"" if end >= 0 else closing
-            elif opening := _OPENING.search(text):
-                yield text[: opening.start()], False
-                yield opening[0], True
-                text, closing = text[opening.end() :], _CLOSING[opening[0]]
-            else:
-                cut = _find_cut(text) if block else len(text)
-                yield text[:cut], False
-                text, rest = b"", text[cut:]
-
-
-def _find_cut(text: bytes) -> int:
-    """Find the start of an incomplete tag or reference at the end of the text, else the end of the text."""
-    mark, reference = text.rfind(b"<", -_LONGEST_MARK), text.rfind(b"&", -_LONGEST_REFERENCE)
-    begun = ((mark, b">"), (reference, b";"))
-    return min((place for place, end in begun if place >= 0 and end not in text[place:]), default=len(text))
+    # The parser reads a declared value twice, so `&#38;#38;` declares an ampersand that does not begin a reference.
+    declared = [b'<!ENTITY %s "&#38;#%d;">' % character for character in _read_declarations(prologue, path).items()]
+    yield head + b"<!DOCTYPE dblp [" + b"".join(declared) + b"]>" + b"\n" * prologue.count(b"\n")
+    yield from blocks
 
 
 def _split_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
@@ -284,15 +248,4 @@ def _read_declarations(prologue: bytes, path: Path) -> Mapping[bytes, int]:
             characters[name] = ord(value)
         else:
             characters.pop(name, None)
-    return characters
-
-
-def _number_reference(reference: re.Match[bytes], declared: Mapping[bytes, int], path: Path, line: int) -> bytes:
-    name = reference[1]
-    if name in _PREDEFINED:
-        return reference[0]
-    if name not in declared:
-        number = line + reference.string.count(b"\n", 0, reference.start()) + 1
-        expected = "an entity that stands for one character, as HTML or a dblp.dtd beside the file declare"
-        raise DatasetError(path, f"line {number}", f"the entity &{name.decode()};", expected)
-    return b"&#%d;" % declared[name]
+    return {name: number for name, number in characters.items() if name not in _PREDEFINED}

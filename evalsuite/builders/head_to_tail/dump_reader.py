@@ -7,6 +7,7 @@ disk, and the number of compressed bytes read so far is always known.
 from __future__ import annotations
 
 import bz2
+import gzip
 import os
 import re
 import zlib
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 # Larger blocks exceed the processor's cache and were 10% slower in measurements.
 BLOCK = 1 << 16
-# Maximum size of a decompressed piece, because a few malicious kilobytes can expand to gigabytes.
-PIECE = 1 << 20
 # The files of MAG use zstd's largest window.
 _ZSTD_WINDOW = 1 << 31
 _ZSTD_SLICE = 1 << 10
@@ -44,111 +43,68 @@ def locate(folder: Path, name: str) -> Path:
     raise DatasetError(folder / name, "", problem, "the downloaded file")
 
 
+class _CountedFile:
+    """A file that reports the bytes read; `at` is their sum."""
+
+    def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
+        self._file, self._advance, self.at = file, advance, 0
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self.at += len(block)
+        self._advance(len(block))
+        return block
+
+
 def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Decompress a file of one or more streams by its suffix; `advance` receives counts of compressed bytes read."""
-    at = 0
     try:
-        with path.open("rb") as file:
-            decode = _Decoding(path.suffix)
-            while block := file.read(BLOCK):
-                yield from decode(block)
-                at += len(block)
-                advance(len(block))
-    except FileNotFoundError:
-        raise DatasetError(path, "", "no such file", "the downloaded file") from None
+        opened = path.open("rb")
     except OSError as error:
-        # bz2 reports damaged data as an OSError without a number.
-        problem = error.strerror or str(error)
-        raise DatasetError(path, f"about byte {at}", problem, "a readable, undamaged file") from error
-    except (zlib.error, _make_zstd_error()) as error:
-        raise DatasetError(path, f"about byte {at}", str(error), "undamaged compressed data") from error
-    if not decode.complete:
-        raise DatasetError(path, f"byte {at}", "the end amid compressed data", "a complete file: download it again")
+        problem = "no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        raise DatasetError(path, "", problem, "the downloaded file") from None
+    with opened:
+        file = _CountedFile(opened, advance)
+        try:
+            yield from _DECODERS.get(path.suffix, _read_pieces)(file)
+        except EOFError:
+            problem = "the end amid compressed data"
+            raise DatasetError(path, f"byte {file.at}", problem, "a complete file: download it again") from None
+        except (OSError, zlib.error, _make_zstd_error()) as error:
+            place, problem = f"about byte {max(0, file.at - BLOCK)}", getattr(error, "strerror", None) or str(error)
+            raise DatasetError(path, place, problem, "a readable, undamaged file") from error
 
 
-class _Decoding:
-    """Decompresses block by block, across the streams of a file."""
-
-    def __init__(self, suffix: str) -> None:
-        self._make = _DECODERS.get(suffix)
-        self._decoder: _Decoder | None = self._make() if self._make else None
-
-    @property
-    def complete(self) -> bool:
-        return self._decoder is None or self._decoder.eof
-
-    def __call__(self, block: bytes) -> Iterator[bytes]:
-        if self._make is None or self._decoder is None:
-            yield block
-            return
-        while block:
-            if self._decoder.eof:
-                self._decoder = self._make()
-            yield from self._decoder.pieces(block)
-            block = self._decoder.unused_data if self._decoder.eof else b""
+def _read_pieces(file: Any) -> Iterator[bytes]:
+    while piece := file.read(BLOCK):
+        yield piece
 
 
-class _Decoder:
-    """Decompresses one stream, in pieces of bounded size."""
+def _read_zstd(file: Any) -> Iterator[bytes]:
+    """Decompress slice by slice, because this decoder cannot limit its output."""
+    import zstandard
 
-    def __init__(self, decoder: Any) -> None:
-        self._decoder = decoder
-        self._unread = b""
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._decoder.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._decoder.unused_data) + self._unread
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        raise NotImplementedError
-
-
-class _Gzip(_Decoder):
-    def __init__(self) -> None:
-        super().__init__(zlib.decompressobj(zlib.MAX_WBITS | 16))
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        while data and not self.eof:
-            yield self._decoder.decompress(data, PIECE)
-            data = self._decoder.unconsumed_tail
+    decoder: Any = None
+    ready: list[bytes] = []
+    while data := file.read(_ZSTD_SLICE):
+        while data:
+            if decoder is None or decoder.eof:
+                decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+            ready.append(decoder.decompress(data))
+            data = decoder.unused_data
+        if sum(map(len, ready)) > BLOCK:
+            yield b"".join(ready)
+            ready = []
+    yield b"".join(ready)
+    if decoder is None or not decoder.eof:
+        raise EOFError
 
 
-class _Bzip2(_Decoder):
-    def __init__(self) -> None:
-        super().__init__(bz2.BZ2Decompressor())
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        yield self._decoder.decompress(data, PIECE)
-        while not (self.eof or self._decoder.needs_input):
-            yield self._decoder.decompress(b"", PIECE)
-
-
-class _Zstd(_Decoder):
-    def __init__(self) -> None:
-        import zstandard
-
-        super().__init__(zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj())
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        # This decoder cannot limit its output, so feed small slices; each slice expands to a few blocks of 128 KiB at
-        # most.
-        ready: list[bytes] = []
-        for at in range(0, len(data), _ZSTD_SLICE):
-            ready.append(self._decoder.decompress(data[at : at + _ZSTD_SLICE]))
-            if self.eof:
-                self._unread = data[at + _ZSTD_SLICE :]
-                break
-            if sum(map(len, ready)) > PIECE:
-                yield b"".join(ready)
-                ready = []
-        yield b"".join(ready)
-
-
-_DECODERS: dict[str, Callable[[], _Decoder]] = {".gz": _Gzip, ".bz2": _Bzip2, ".zst": _Zstd}
+_DECODERS: dict[str, Callable[[Any], Iterator[bytes]]] = {
+    ".gz": lambda file: _read_pieces(gzip.GzipFile(fileobj=file)),
+    ".bz2": lambda file: _read_pieces(bz2.BZ2File(file)),
+    ".zst": _read_zstd,
+}
 
 
 def _make_zstd_error() -> type[Exception]:
