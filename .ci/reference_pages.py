@@ -25,7 +25,7 @@ def list_project_settings() -> str:
 def _table(heading: str, options: list[Option]) -> str:
     rows = [f"| {heading} | meaning |", "|---|---|"]
     for option in options:
-        form = f"{option.shown}={option.metavar}" if option.metavar else option.shown
+        form = f"{option.shown_name}={option.metavar}" if option.metavar else option.shown_name
         cells = (f"`{form}`", option.help.replace("%%", "%"))
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(rows)

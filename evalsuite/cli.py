@@ -9,7 +9,7 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalsuite.core.errors import EvalsuiteError, in_words
+from evalsuite.core.errors import EvalsuiteError, describe_exception
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = options.run(options)
     except (EvalsuiteError, OSError) as error:
-        sys.stderr.write(f"evalsuite: {in_words(error)}\n")
+        sys.stderr.write(f"evalsuite: {describe_exception(error)}\n")
         return 2
     return status
 

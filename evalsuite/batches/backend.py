@@ -25,7 +25,7 @@ from evalsuite.batches.server import (
     read_lines,
 )
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.gateway.concealment import UNBOUNDED, Vault, request_keys
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
@@ -220,7 +220,7 @@ class BatchBackend:
                 self._batches.drop(kept.number)
             self._fail(lines, error)
         else:
-            self._pending.tell(f"{state.batch}: {number_of(len(lines), 'request')} sent")
+            self._pending.tell(f"{state.batch}: {write_count(len(lines), 'request')} sent")
             self._start(self._follow(kept, state))
 
     async def _create(self, kept: KeptBatch, file: str) -> BatchState:
@@ -343,7 +343,7 @@ class BatchBackend:
             if not unreadable:
                 break
         else:
-            self._pending.tell(f"{file}: {number_of(unreadable, 'line')} cannot be read; the other answers are kept")
+            self._pending.tell(f"{file}: {write_count(unreadable, 'line')} cannot be read; the other answers are kept")
         return results
 
     def _deliver(self, results: list[tuple[str, str]]) -> set[str]:
@@ -381,7 +381,7 @@ class BatchBackend:
 
 
 def _describe_progress(state: BatchState) -> str:
-    return f"{state.done:,} of {number_of(state.total, 'request')}" if state.total else "not begun"
+    return f"{state.done:,} of {write_count(state.total, 'request')}" if state.total else "not begun"
 
 
 def _describe_age(seconds: float) -> str:

@@ -16,7 +16,7 @@ from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurn, find_m
 from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.protocols import Benchmark, Dataset
 from evalsuite.core.types import SHARE, Message, Sample, Score, Transcript
 from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses
@@ -294,10 +294,10 @@ def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], argume
 
 def _write_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
-        return f"no function fits; {number_of(len(calls), 'call')} made"
+        return f"no function fits; {write_count(len(calls), 'call')} made"
     paired = sum(at is not None for at in pair(expected, calls))
     shown = "; ".join(difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls))
-    return f"{paired} of {number_of(len(expected), 'call')} right: {shown}"[:500]
+    return f"{paired} of {write_count(len(expected), 'call')} right: {shown}"[:500]
 
 
 def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:

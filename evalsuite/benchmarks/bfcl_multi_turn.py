@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
-from evalsuite.core.threads import in_thread
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Score
 from evalsuite.gateway.handle import Effects
 from evalsuite.solvers.episode import Episode
@@ -170,7 +170,7 @@ class CorrectTurns:
         """Repeat the calls, and compare their effects with those of the right calls; empty for a single-turn sample."""
         if "turns" not in sample.metadata:
             return {}
-        fault = await in_thread(self.find_fault, sample, split_turns(transcript))
+        fault = await run_in_thread(self.find_fault, sample, split_turns(transcript))
         return {"correct": Score(float(not fault), fault)}
 
     def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.bfcl import callable_name, make_event
 from evalsuite.benchmarks.dataset_files import AGREEMENT, expect, read_json, read_json_lines, read_text, take
 from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.types import ToolCall, Transcript
 
 if TYPE_CHECKING:
@@ -221,4 +221,4 @@ class Agreement:
 
     def describe(self) -> str:
         """Describe the agreement for a report."""
-        return f"agrees in {self.agree:,} of {number_of(self.verdicts, 'verdict')} of the benchmark's own checker"
+        return f"agrees in {self.agree:,} of {write_count(self.verdicts, 'verdict')} of the benchmark's own checker"

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import beginning
+from evalsuite.core.phrases import shorten_to_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,4 +90,4 @@ def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where:
 
 
 def _shown(value: Any) -> str:
-    return beginning(json.dumps(value, ensure_ascii=False), 60)
+    return shorten_to_beginning(json.dumps(value, ensure_ascii=False), 60)

@@ -22,10 +22,10 @@ from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json, re
 from evalsuite.core.errors import DatasetError, SandboxError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset
-from evalsuite.core.threads import in_thread
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Sample, Score, Transcript
 from evalsuite.samples.files import READERS, SampleFields, list_tables, open_database, read_rows
-from evalsuite.samples.published import FILE, PublishedSet, choose, read_text_field
+from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
 from evalsuite.sandbox import TableFile
 from evalsuite.scorers.answers import denotation
 from evalsuite.scorers.sql import SqlExecution, sql_execution
@@ -94,7 +94,7 @@ def load(name: str, setup: Setup) -> Dataset:
     if setup.data is None:
         raise SettingsError(f"{name} has no shipped samples; name the folder of its files with --data=DIR (DIR/{name})")
     source = replace(table_set.source, files=(options.file,)) if options.file else table_set.source
-    paths = source.find(setup.data)
+    paths = source.find_files(setup.data)
     if not paths:
         raise DatasetError(setup.data, "", "no questions", f"the file {source.files[0]}, as published")
     items = [_check_table(sample, setup.data) for sample in source.iter_samples(setup.data)]
@@ -144,7 +144,7 @@ class TableSolver:
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         if sample.tags["mode"] == "pot":
             return await self.program(sample, model)
-        schema = await in_thread(read_schema, self.folder / sample.metadata["table"])
+        schema = await run_in_thread(read_schema, self.folder / sample.metadata["table"])
         prompt = QUERY.format(schema=schema, question=sample.input)
         return await self.query(replace(sample, input=prompt), model)
 
@@ -332,7 +332,7 @@ _WIKI = _questions(
 _FACTS = _questions(
     ["tokenized_data/test_examples.json"],
     lambda item: f"{FACT.format(item['caption'])}\n\n{item['statement']}",
-    choose("label", {1: "yes", 0: "no"}),
+    make_label_reader("label", {1: "yes", 0: "no"}),
     "table",
     _read_facts,
 )

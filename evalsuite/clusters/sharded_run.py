@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RunError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.results.merge import join_runs
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_name
@@ -304,8 +304,8 @@ class RayCluster:
             for reference in ended:
                 job = waiting.pop(reference)
                 yield self._result(reference, job)
-            done = f"{len(jobs) - len(waiting)} of {number_of(len(jobs), 'shard')}"
-            tell(f"{done} on {number_of(self.nodes(), 'node')}")
+            done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
+            tell(f"{done} on {write_count(self.nodes(), 'node')}")
         receive(ray.get(collector.take.remote()))
 
     def _result(self, reference: Any, job: ShardJob) -> ShardResult:

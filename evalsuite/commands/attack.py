@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands import add_run, demand_suite
-from evalsuite.core.declarations import is_of_suite
-from evalsuite.core.errors import RunError, for_terminal
-from evalsuite.core.phrases import number_of
+from evalsuite.core.declarations import is_in_suite
+from evalsuite.core.errors import RunError, escape_for_terminal
+from evalsuite.core.phrases import write_count
 from evalsuite.decisions.gates import name_other_metric
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_folder
@@ -70,9 +70,9 @@ def run_attack(options: argparse.Namespace) -> int:
             survivors += not status
             told = f"red ({status}): {verdict}" if status else "STAYS GREEN"
             advice = f"; {ADVICE[name]}" if not status and name in ADVICE else ""
-            sys.stdout.write(f"{name:<10}{mutant.summary}: {for_terminal(told)}{advice}\n")
+            sys.stdout.write(f"{name:<10}{mutant.summary}: {escape_for_terminal(told)}{advice}\n")
             sys.stdout.flush()
-    sys.stdout.write(f"{number_of(survivors, 'fault')} unnoticed\n" if survivors else "every fault is noticed\n")
+    sys.stdout.write(f"{write_count(survivors, 'fault')} unnoticed\n" if survivors else "every fault is noticed\n")
     return int(bool(survivors))
 
 
@@ -126,7 +126,7 @@ class _Attack:
     def _list_paths(self) -> list[str]:
         """List the suite's paths in the run; refuse foreign paths and drop options, because a run may be untrusted."""
         paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
-        if not all(is_of_suite(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
+        if not all(is_in_suite(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")
         return [path for path in paths if not path.startswith("-")]
 

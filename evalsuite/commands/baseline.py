@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_reports_folder, add_run
-from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import whole_number
 from evalsuite.results.run_folders import (
     INFO,
@@ -46,7 +46,7 @@ def run_baseline(options: argparse.Namespace) -> int:
         changed = list_changed_files(folder.path, info)
         promoted["files"] = f"changed since: {', '.join(changed)}" if changed else "as they were promoted"
     for name, value in (rows | promoted).items():
-        sys.stdout.write(f"{name:<10}{for_terminal(str(value))}\n")
+        sys.stdout.write(f"{name:<10}{escape_for_terminal(str(value))}\n")
     return 0
 
 

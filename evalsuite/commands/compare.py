@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands import add_code, add_reports_folder, own_declarations, write_lines
 from evalsuite.commands.score import add_table_form, read_table, score_pair, show_score, write_page
-from evalsuite.core.errors import RunError, for_terminal
-from evalsuite.core.phrases import number_of
+from evalsuite.core.errors import RunError, escape_for_terminal
+from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.case_block import add_baseline_answer, case_block
 from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
 from evalsuite.results.runs import load_run
@@ -80,7 +80,8 @@ def run_diff(options: argparse.Namespace) -> int:
     changes = find_changes(before, after)
     for change in changes[: options.most]:
         sys.stdout.write(
-            for_terminal(f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}") + "\n"
+            escape_for_terminal(f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}")
+            + "\n"
         )
         if options.answers:
             block = case_block(after.read(change.case))
@@ -106,13 +107,13 @@ def _find_score_change(old: Row, new: Row) -> float:
 def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most: int) -> Iterator[str]:
     if len(changes) > most:
         yield f"... and {len(changes) - most} more"
-    both = len(before.offsets.keys() & after.offsets.keys())
+    both = write_count(len(before.offsets.keys() & after.offsets.keys()), "case")
     flipped = sum(change.before != change.after for change in changes)
     rescored = len(changes) - flipped
-    yield f"{number_of(both, 'case')} in both runs: {flipped} with another outcome, {rescored} with other scores alone"
+    yield f"{both} in both runs: {flipped} with another outcome, {rescored} with other scores alone"
     for run, other in ((before, after), (after, before)):
         if alone := len(run.offsets.keys() - other.offsets.keys()):
-            yield f"{number_of(alone, 'case')} in {run.folder.name} alone"
+            yield f"{write_count(alone, 'case')} in {run.folder.name} alone"
 
 
 def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
@@ -191,7 +192,7 @@ def _load_releases(options: argparse.Namespace) -> list[Run]:
     runs = _read_undamaged(_find_finished(options.reports), lambda folder: load_run(folder, declarations))
     if len(runs) < 2:
         raise RunError(
-            f"a history needs two releases or more; {options.reports} holds {number_of(len(runs), 'finished run')}"
+            f"a history needs two releases or more; {options.reports} holds {write_count(len(runs), 'finished run')}"
         )
     return runs
 
@@ -214,7 +215,7 @@ def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]
         try:
             results.append(read(folder))
         except RunError as error:
-            sys.stderr.write(f"{folder.name} is left out: {for_terminal(str(error))}\n")
+            sys.stderr.write(f"{folder.name} is left out: {escape_for_terminal(str(error))}\n")
     return results
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.output.exports import inert, inspect_file_name, inspect_log, lm_eval_results
 from evalsuite.output.paper import latex_table, write_paper
 from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
@@ -164,7 +164,7 @@ def run_cases(options: argparse.Namespace) -> int:
     if not lines:
         raise RunError(f"{options.name} has no such case, so no file is written")
     options.output.write_text("".join(f"{dumps(line)}\n" for line in lines.values()), "utf-8", "replace")
-    sys.stdout.write(f"{options.output}: {number_of(len(lines), 'sample')}\n")
+    sys.stdout.write(f"{options.output}: {write_count(len(lines), 'sample')}\n")
     return 0
 
 
@@ -279,11 +279,11 @@ def run_submit(options: argparse.Namespace) -> int:
     with output.open("w", encoding="utf-8", errors="replace") as file:
         for row in answered:
             file.write(json.dumps(write_line(loaded.read(row.case), name), ensure_ascii=False) + "\n")
-    sys.stdout.write(f"{output}: {number_of(len(answered), 'answer')} of {name}\n")
+    sys.stdout.write(f"{output}: {write_count(len(answered), 'answer')} of {name}\n")
     missing = len(rows) - len(answered)
     if missing:
         sys.stdout.write(
-            f"{number_of(missing, 'question')} without an answer, because the cases ended in errors; "
+            f"{write_count(missing, 'question')} without an answer, because the cases ended in errors; "
             f"`pytest ... --resume {folder.name}` asks again\n"
         )
     return int(bool(missing))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_run
 from evalsuite.commands.report import add_target, report_again
-from evalsuite.core.errors import EvalsuiteError, SettingsError, for_terminal
+from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import parse_baselines
 from evalsuite.output.reports.markdown import decision_line
 from evalsuite.results.run_folders import REPORT
@@ -62,7 +62,7 @@ def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
     for decision in verdict.decisions:
         sys.stdout.write(f"{decision_line(decision)}\n")
     for line in (*verdict.reasons, *verdict.remarks, *asides):
-        sys.stdout.write(f"{for_terminal(line)}\n")
+        sys.stdout.write(f"{escape_for_terminal(line)}\n")
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
 
 

@@ -17,7 +17,7 @@ from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_reports_folder, demand_suite, own_declarations
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import OPTIONS, read_settings
 from evalsuite.service.clients import PORT
 
@@ -263,7 +263,7 @@ def _run_shards(
 
     def tell(words: str) -> None:
         nonlocal last_line
-        line = f"{words}, {number_of(sharded.cases, 'case')}\n"
+        line = f"{words}, {write_count(sharded.cases, 'case')}\n"
         if line != last_line:
             last_line = line
             sys.stdout.write(line)

@@ -14,7 +14,7 @@ from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_run, own_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.errors import RunError, SettingsError, for_terminal
+from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import whole_number
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.settings import read_settings
@@ -135,7 +135,7 @@ def run_judge(options: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{decision_line(decision)}{say_labels(decision, len(people))}\n" for decision in decisions)
     for judge in judges:
         if not judge.scores:
-            sys.stdout.write(for_terminal(f"no answer of {judge.name} could be read") + "\n")
+            sys.stdout.write(escape_for_terminal(f"no answer of {judge.name} could be read") + "\n")
     return int(find_status(decisions, judges))
 
 
@@ -183,7 +183,7 @@ def prepare_answers(run: Run, bench: str, records: list[Record], options: argpar
     place = records[0].declared or records[0].case.partition("[")[0]
     declared = run.benchmarks[bench].benchmark
     if declared is None:
-        declared, gone = own_declarations(Path.cwd()).find(bench, place)
+        declared, gone = own_declarations(Path.cwd()).find_benchmark(bench, place)
         if declared is None:
             raise RunError(
                 f"the declaration of {bench} cannot be read{gone and f' ({gone})'}; name the question with --criteria"
@@ -204,7 +204,7 @@ def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: 
     named = {record.tags["mode"] for record in records if "mode" in record.tags}
     modes = tuple(sorted(named)) or declared.default_modes
     shipped = data is None and modes == declared.default_modes
-    args = own_declarations(Path.cwd()).arguments(place, shipped=shipped)
+    args = own_declarations(Path.cwd()).find_arguments(place, shipped=shipped)
     seed = settings.get("seed", 0)
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 

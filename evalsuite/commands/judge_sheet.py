@@ -19,7 +19,7 @@ from evalsuite.commands import add_run, own_declarations
 from evalsuite.commands.judge import SCORES, add_question, prepare_answers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.errors import RunError, for_terminal
+from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import whole_number
 from evalsuite.judges.criteria import YesNo, criteria_of
@@ -112,7 +112,7 @@ def run_label(options: argparse.Namespace) -> int:
     written = " and ".join(str(path) for path in (table, page) if path)
     how = ", more of those on which judges disagree; --random draws all alike" if any(spreads) and weighted else ""
     how += f", of {len(set(strata))} strata ({options.equally})" if options.equally else ""
-    sys.stdout.write(for_terminal(f"{written}: {len(chosen)} of {len(cases)} cases to label{how}") + "\n")
+    sys.stdout.write(escape_for_terminal(f"{written}: {len(chosen)} of {len(cases)} cases to label{how}") + "\n")
     return 0
 
 
@@ -205,7 +205,7 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
     try:
         subject = prepare_answers(run, bench, own, options) if own else AnswersToJudge(own, [plain], {})
     except RunError as error:
-        sys.stdout.write(for_terminal(f"the page asks whether the answer is right, because {error}") + "\n")
+        sys.stdout.write(escape_for_terminal(f"the page asks whether the answer is right, because {error}") + "\n")
         subject = AnswersToJudge(own, [plain], {})
     named = {name: scorer for scorer in subject.scorers for name in _name_scores(scorer)}
     if options.score and options.score not in named:

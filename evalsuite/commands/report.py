@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
-from evalsuite.core.declarations import is_run
-from evalsuite.core.errors import RunError, SettingsError, for_terminal
+from evalsuite.core.declarations import is_run_folder
+from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.json_codec import encode_record
-from evalsuite.core.phrases import note_estimates, number_of
+from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder
 from evalsuite.results.runs import load_run
@@ -85,7 +85,7 @@ def _remove_earlier_report(target: Path) -> None:
     """Remove an earlier report, so that no old verdict can be posted if the command fails."""
     from evalsuite.output.page.write import PAGE
 
-    if is_run(target):
+    if is_run_folder(target):
         raise SettingsError(f"--to {target}: this folder is a run, which keeps its own report; name another folder")
     for name in (COMMENT, SUMMARY, REPORT, PAGE):
         (target / name).unlink(missing_ok=True)
@@ -134,22 +134,22 @@ def find_case(cases: Iterable[str], part: str) -> str:
 
 
 def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
-    yield for_terminal(f"{record.case}: {record.outcome}")
+    yield escape_for_terminal(f"{record.case}: {record.outcome}")
     yield case_block(record, most=None if full else 1000)
     usage = record.usage
-    estimates = note_estimates(usage.estimated, usage.calls)
+    estimates = describe_estimates(usage.estimated, usage.calls)
     yield (
-        f"{'took':10}{record.seconds:.1f} s, {number_of(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens read, "
+        f"{'took':10}{record.seconds:.1f} s, {write_count(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens read, "
         f"{usage.completion_tokens:,} written, ${usage.cost:.4f}{f' ({estimates})' if estimates else ''}"
     )
     if full and record.transcript is not None:
         for message in record.transcript.messages:
             calls = "".join(f"\n  calls {call.name}({call.arguments})" for call in message.tool_calls)
-            yield for_terminal(f"\n[{message.role}]\n{message.content}{calls}")
+            yield escape_for_terminal(f"\n[{message.role}]\n{message.content}{calls}")
         for event in record.transcript.events:
-            yield for_terminal(f"\n[{event.get('kind', 'event')}]\n{json.dumps(event, ensure_ascii=False)}")
+            yield escape_for_terminal(f"\n[{event.get('kind', 'event')}]\n{json.dumps(event, ensure_ascii=False)}")
     options = [record.case, f"--model={record.model}", *([f"--model-base-url={base_url}"] if base_url else [])]
-    yield f"{'again':10}pytest {shlex.join(map(for_terminal, options))}"
+    yield f"{'again':10}pytest {shlex.join(map(escape_for_terminal, options))}"
 
 
 BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progress.
@@ -206,7 +206,7 @@ def _follow(folder: RunFolder, declarations: Declarations) -> None:
 
     def tell(cases: int) -> None:
         sys.stdout.write(
-            f"{folder.name}: {number_of(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
+            f"{folder.name}: {write_count(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
         )
         sys.stdout.flush()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands import add_code, add_reports_folder, own_declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.option_values import whole_number
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.output.page.view import all_runs, goes_on
 from evalsuite.output.reports.markdown import terminal_table
 from evalsuite.output.reports.section import Column, Table
@@ -180,7 +180,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.check()
     yield (
-        number_of(len(journal.answers), "answer"),
+        write_count(len(journal.answers), "answer"),
         f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
     )
     open_calls = journal.database.one("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
@@ -197,7 +197,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
     with (folder.path / RECORDS).open("rb") as written:
         if any(line != record for line, record in zip_longest(written, kept)):
             fault = fault or f"{RECORDS} holds other records than the journal"
-    records, left_out = number_of(counted.cases, "record"), number_of(len(counted.left_out), "case")
+    records, left_out = write_count(counted.cases, "record"), write_count(len(counted.left_out), "case")
     yield f"{records}, {left_out} of earlier sessions left out", fault
 
 

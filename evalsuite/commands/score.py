@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 
 if TYPE_CHECKING:
     import argparse
@@ -212,7 +212,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
         raise SettingsError(f"{left_out} of {left_out} outputs have no readable table")
     if options.plot and options.plot.suffix not in PICTURES:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
-    title = f"Agreement with people: {number_of(len(rated), 'output')}" + (
+    title = f"Agreement with people: {write_count(len(rated), 'output')}" + (
         f", {left_out} unreadable left out" if left_out else ""
     )
     values = measure(rated)
@@ -221,7 +221,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
     lines = agreements(rated, values)
     shown = agreement_tables(lines, title)
     if left_out:
-        title = f"Agreement with people: {number_of(len(everything), 'output')}, {left_out} unreadable as zeros"
+        title = f"Agreement with people: {write_count(len(everything), 'output')}, {left_out} unreadable as zeros"
         shown += agreement_tables(agreements(everything, fill_unreadable(everything, read, values)), title)
     _print_tables(shown, options.to)
     if options.plot:

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain
 from evalsuite.commands import write_lines
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Score
-from evalsuite.engine.bound import bind
+from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.declaration import Declaration, find_benchmark
-from evalsuite.engine.scoring import name_of, read_scores, score_by_rule, scorers_fingerprint
+from evalsuite.engine.scoring import get_callable_name, hash_scorers, read_scores, run_rule_scorer
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
     from evalsuite.core.types import Sample, Transcript
-    from evalsuite.engine.bound import Bound
-    from evalsuite.engine.scoring import SortedScorers
+    from evalsuite.engine.bound import BoundBenchmark
+    from evalsuite.engine.scoring import ScorerGroups
 
 EPILOG = (
     "DIR holds for bfcl the folders `result` and `score`; for tool_eyes the folders `tmp` and `jsonl` of the authors' "
@@ -58,16 +58,18 @@ def run_benchmark(options: argparse.Namespace) -> int:
     chosen = [f"{options.name}={mode}" for mode in MODES.get(options.name, ())]
     arguments = dict(text.split("=", 1) for text in options.arg)
     settings = read_settings({"data": options.data, "mode": chosen})
-    bound = bind(Declaration(find_benchmark(options.name), args=arguments), settings, "none", Path.cwd(), options.name)
+    bound = bind_benchmark(
+        Declaration(find_benchmark(options.name), args=arguments), settings, "none", Path.cwd(), options.name
+    )
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]
     compared = asyncio.run(_compare(options, bound))
     if not compared.verdicts:
         raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
-    measured = Agreement(scorers_fingerprint(own), compared.verdicts, compared.verdicts - len(compared.differences))
+    measured = Agreement(hash_scorers(own), compared.verdicts, compared.verdicts - len(compared.differences))
     measured.write(bound.setup.data)
-    left_out = f"; left out {number_of(compared.unknown, 'output')}"
+    left_out = f"; left out {write_count(compared.unknown, 'output')}"
     sys.stdout.write(f"{options.name}: {measured.describe()}{left_out if compared.unknown else ''}\n")
     write_lines(f"  {difference}" for difference in compared.differences[: options.shown])
     if more := len(compared.differences[options.shown :]):
@@ -82,7 +84,7 @@ class _Comparison:
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare(options: argparse.Namespace, bound: Bound) -> _Comparison:
+async def _compare(options: argparse.Namespace, bound: BoundBenchmark) -> _Comparison:
     samples = {sample.id: sample for sample in bound.dataset.samples}
     compared = _Comparison()
     for verdict in READERS.get(options.name, read_plain)(options.against, samples):
@@ -103,10 +105,10 @@ async def _compare(options: argparse.Namespace, bound: Bound) -> _Comparison:
     return compared
 
 
-async def _score(sample: Sample, transcript: Transcript, scorers: SortedScorers) -> Mapping[str, float | Score]:
+async def _score(sample: Sample, transcript: Transcript, scorers: ScorerGroups) -> Mapping[str, float | Score]:
     scores: dict[str, float | Score] = {}
     for scorer in scorers.rules:
-        scores |= score_by_rule(scorer, sample, transcript)
+        scores |= run_rule_scorer(scorer, sample, transcript)
     for scorer in scorers.asynchronous:
-        scores |= read_scores(await scorer(sample, transcript), name_of(scorer))
+        scores |= read_scores(await scorer(sample, transcript), get_callable_name(scorer))
     return scores

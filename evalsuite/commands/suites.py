@@ -83,7 +83,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     """Let pytest print the table, because pytest reads the ini files and conftests as in a run."""
     demand_suite(*options.suite)
     options_given = [
-        f"{f'-o{option.ini}' if option.per_project else option.flag}={getattr(options, option.name)}"
+        f"{f'-o{option.ini_key}' if option.per_project else option.flag}={getattr(options, option.name)}"
         for option in OPTIONS
         if option.name in ASKED and getattr(options, option.name)
     ]

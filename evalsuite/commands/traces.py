@@ -16,7 +16,7 @@ from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
 from evalsuite.commands import demand_suite, own_declarations
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Completion, Message
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run_traces(options: argparse.Namespace) -> int:
         raise DatasetError(options.sources[0], "", "no trace with an answer of a model", EXPECTED)
     options.to.parent.mkdir(parents=True, exist_ok=True)
     options.to.write_text("".join(f"{dumps(line)}\n" for line in lines.values()), "utf-8", "replace")
-    sys.stdout.write(f"{options.to}: {number_of(len(lines), 'trace')} of {number_of(len(files), 'file')}\n")
+    sys.stdout.write(f"{options.to}: {write_count(len(lines), 'trace')} of {write_count(len(files), 'file')}\n")
     sys.stdout.flush()
     command = [sys.executable, "-m", "pytest", f"--answers={options.to}", options.suite, *options.further]
     return subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own suite and options

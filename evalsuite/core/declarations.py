@@ -25,7 +25,7 @@ from fnmatch import fnmatch
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.entry_points import find_target, load
+from evalsuite.core.entry_points import find_target, load_target
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Benchmark
 
@@ -47,7 +47,7 @@ TEST_FILES = ("test_*.py", "*_test.py")
 RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # a folder that contains any of these is a run's folder
 
 
-def is_run(folder: Path) -> bool:
+def is_run_folder(folder: Path) -> bool:
     """Tell whether a folder contains a run, even a run that has only just started."""
     return any(_is_file(folder / name) for name in RUN_FILES)
 
@@ -59,19 +59,19 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _lies_among_runs(path: Path, root: Path) -> bool:
+def _is_in_run_folder(path: Path, root: Path) -> bool:
     """Tell whether a path, or a folder around it below the root directory, is a run's folder or contains runs."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
-    return any(is_run(folder) or any(map(is_run, folder.iterdir())) for folder in folders)
+    return any(is_run_folder(folder) or any(map(is_run_folder, folder.iterdir())) for folder in folders)
 
 
-def is_of_suite(path: Path, root: Path) -> bool:
+def is_in_suite(path: Path, root: Path) -> bool:
     """Tell whether a path that a run names lies below the root directory, but not in a folder of runs."""
     path, root = path.resolve(), root.resolve()
-    return path.is_relative_to(root) and not _lies_among_runs(path, root)
+    return path.is_relative_to(root) and not _is_in_run_folder(path, root)
 
 
-def place_of(benchmark: Benchmark, nodeid: str) -> str:
+def describe_place(benchmark: Benchmark, nodeid: str) -> str:
     """Describe where a benchmark was declared, in the form that records store.
 
     The text is empty if records can be read without the benchmark's code.
@@ -80,7 +80,7 @@ def place_of(benchmark: Benchmark, nodeid: str) -> str:
     if plain and benchmark.report is None and not benchmark.derived:
         return ""
     target = find_target("evalsuite.benchmarks", benchmark.name)
-    return target if target and load(target) is benchmark else nodeid
+    return target if target and load_target(target) is benchmark else nodeid
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +93,31 @@ class Declarations:
     trusted: AbstractSet[str] = frozenset()  # node ids that this session's own workers reported
     code: Path | None = None  # The file or folder of test files that a command may import.
 
-    def find(self, name: str, place: str) -> tuple[Benchmark | None, str]:
+    def find_benchmark(self, name: str, place: str) -> tuple[Benchmark | None, str]:
         """Return a record's benchmark, or None and the reason why its code is missing ("" if no code is needed)."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
             in_test = "::" in place
-            declared = getattr(self._from_test(place), "benchmark", None) if in_test else _from_package(name)
+            declared = (
+                getattr(self._read_test_declaration(place), "benchmark", None) if in_test else _find_in_package(name)
+            )
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
             return None, f"{place} no longer declares {name}"
         return declared, ""
 
-    def arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
+    def find_arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
         """Find the arguments that a test file passes to a benchmark; return no arguments if the code is missing."""
         try:
-            declaration = self._from_test(place) if "::" in place else None
+            declaration = self._read_test_declaration(place) if "::" in place else None
         except SettingsError:
             return {}
         over = getattr(declaration, "shipped", {}) if shipped else {}
         return {**getattr(declaration, "args", {}), **over}
 
-    def _from_test(self, place: str) -> object:
+    def _read_test_declaration(self, place: str) -> object:
         """Return the argument of `@benchmark` in a test file."""
         path, *function = place.split("::")
         if self.root is None:
@@ -135,18 +137,18 @@ class Declarations:
             raise SettingsError(f"{path} is not in --code {self.code}")
 
 
-def _from_package(name: str) -> object:
+def _find_in_package(name: str) -> object:
     target = find_target("evalsuite.benchmarks", name)
     if target is None:
         raise SettingsError(f"no installed package offers the benchmark {name}")
-    return load(target)
+    return load_target(target)
 
 
 def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
     """Check that a test file is the user's own and declares a benchmark in the function that the run names."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
         raise SettingsError(f"{place} is not a test file below {root}")
-    if _lies_among_runs(file, root.resolve()):
+    if _is_in_run_folder(file, root.resolve()):
         raise SettingsError(f"{place} lies in a folder of runs, which are data, so it is not imported")
     try:
         body: Sequence[ast.stmt] = ast.parse(file.read_bytes()).body
@@ -157,7 +159,7 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != function[-1]:
             continue
-        if any(map(_is_benchmark, node.decorator_list)):
+        if any(map(_is_benchmark_decorator, node.decorator_list)):
             return
     raise SettingsError(f"{place} declares no benchmark any more")
 
@@ -170,14 +172,14 @@ def names_benchmark(file: Path, name: str) -> bool:
         return False
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return any(
-        _is_benchmark(decorator) and word.search(ast.unparse(decorator))
+        _is_benchmark_decorator(decorator) and word.search(ast.unparse(decorator))
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         for decorator in node.decorator_list
     )
 
 
-def _is_benchmark(decorator: ast.expr) -> bool:
+def _is_benchmark_decorator(decorator: ast.expr) -> bool:
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return getattr(called, "attr", getattr(called, "id", "")) == "benchmark"
 

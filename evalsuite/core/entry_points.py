@@ -63,12 +63,12 @@ def find_target(group: Group, name: str) -> str | None:
     return targets[0] if targets else None
 
 
-def names(group: Group) -> list[str]:
+def list_names(group: Group) -> list[str]:
     """List all registered names, evalsuite's own names first."""
     return [*SHIPPED[group], *sorted(_list_installed(group).keys() - SHIPPED[group])]
 
 
-def load(target: str) -> Any:
+def load_target(target: str) -> Any:
     """Import the object that `package.module:NAME` names."""
     module, _, attribute = target.partition(":")
     try:

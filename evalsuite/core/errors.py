@@ -140,7 +140,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that move a terminal's cursor, set its colours or reverse the text's direction; not tabs and line ends."""
 
 
-def for_terminal(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     """Make a server's or model's text harmless: remove escape sequences and commands to GitHub's CI.
 
     Half of a surrogate pair becomes a question mark, because terminals cannot show such a half and workers cannot send
@@ -150,7 +150,7 @@ def for_terminal(text: str) -> str:
     return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", whole))
 
 
-def in_words(error: EvalsuiteError | OSError) -> str:
+def describe_exception(error: EvalsuiteError | OSError) -> str:
     """Describe an error for a user; for an operating system's error, name the problem and the file."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

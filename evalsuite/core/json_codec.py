@@ -27,10 +27,10 @@ Read = TypeVar("Read")
 def dumps(value: Any) -> str:
     """Write compact JSON; equal data always gives equal text."""
     try:
-        text = _compact(value)
+        text = _write_compact_json(value)
     except (TypeError, ValueError):
         # A scorer may put any data into its facts; no such data may make the run fail.
-        text = _compact(_make_writable(value))
+        text = _write_compact_json(_make_writable(value))
     # A model may write half of a surrogate pair, which cannot be encoded for files and channels.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -40,7 +40,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
 
 
-def _compact(value: Any) -> str:
+def _write_compact_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
@@ -55,10 +55,10 @@ def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
         return {str(key): _make_writable(inner, around) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_make_writable(inner, around) for inner in value]
-    return _make_writable(_as_plain(value), around)
+    return _make_writable(_convert_to_plain(value), around)
 
 
-def _as_plain(value: Any) -> Any:
+def _convert_to_plain(value: Any) -> Any:
     """Convert a value of a type that JSON lacks, which solvers or scorers may put into facts and logs."""
     if isinstance(value, Mapping):
         return dict(value)
@@ -70,7 +70,7 @@ def _as_plain(value: Any) -> Any:
 
 
 # Created once, because `json.dumps` would create a new encoder for each call.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_as_plain)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_convert_to_plain)
 
 
 def encode_message(message: Message) -> Plain:
@@ -205,12 +205,12 @@ def _encode_field(value: Any) -> Any:
 
 def decode_record(line: str | bytes) -> Record:
     """Read a line of `records.jsonl`; fields that a later version added are ignored."""
-    return _read_checked(_record_reader(), line)
+    return _read_checked(_make_record_reader(), line)
 
 
-def read_as(shape: type[Read], text: str | bytes) -> Read:
+def read_json_as(shape: type[Read], text: str | bytes) -> Read:
     """Read JSON as a dataclass, without converting any value."""
-    reader: TypeAdapter[Read] = _reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
+    reader: TypeAdapter[Read] = _make_reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
     return _read_checked(reader, text)
 
 
@@ -228,7 +228,7 @@ def _read_checked(reader: TypeAdapter[Read], text: str | bytes) -> Read:
 
 
 @cache
-def _reader(shape: Any) -> TypeAdapter[Any]:
+def _make_reader(shape: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(shape)
@@ -236,20 +236,20 @@ def _reader(shape: Any) -> TypeAdapter[Any]:
 
 def record_schema() -> Plain:
     """Describe a line of `records.jsonl` as a JSON Schema, with descriptions from the types' docstrings."""
-    schema = _record_reader().json_schema()
+    schema = _make_record_reader().json_schema()
     for described, plain in (
         (Record, schema),
         (Transcript, schema["$defs"]["Transcript"]),
         (Usage, schema["$defs"]["Usage"]),
     ):
-        plain["description"], words = _describe(described)
+        plain["description"], words = _split_docstring(described)
         for name, text in words.items():
             plain["properties"][name]["description"] = text
     schema["required"] = [name for name in schema["properties"] if name in {*schema["required"], *WRITTEN}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:evalsuite:record:1"} | schema
 
 
-def _describe(described: type) -> tuple[str, dict[str, str]]:
+def _split_docstring(described: type) -> tuple[str, dict[str, str]]:
     """Split a class's docstring into its first line and its attributes' texts."""
     head, _, attributes = inspect.cleandoc(described.__doc__ or "").partition("\n\nAttributes:\n")
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
@@ -257,7 +257,7 @@ def _describe(described: type) -> tuple[str, dict[str, str]]:
 
 
 @cache
-def _record_reader() -> TypeAdapter[Record]:
+def _make_record_reader() -> TypeAdapter[Record]:
     from pydantic import GetPydanticSchema, TypeAdapter
 
     return TypeAdapter(Annotated[Record, GetPydanticSchema(_require_fields)])

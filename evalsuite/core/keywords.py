@@ -42,11 +42,11 @@ max_tokns and max_tokens have 0.95; max_new_tokens, which some servers accept, h
 Options = TypeVar("Options")
 
 
-def generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any]) -> dict[str, Any]:
+def select_generation_params(owner: Callable[..., Any] | str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Select the generation parameters among keyword arguments."""
     further = given.get(PARAMS, {})
     if not isinstance(further, Mapping):
-        raise SettingsError(f"{_name_owner(owner)}: params={further!r} must be a mapping of generation parameters")
+        raise SettingsError(f"{_describe_owner(owner)}: params={further!r} must be a mapping of generation parameters")
     own = () if isinstance(owner, str) else inspect.signature(owner).parameters
     named = [name for name, what in dict(own).items() if what.kind is not inspect.Parameter.VAR_KEYWORD]
     refuse_unknown(owner, given, {*named, *GENERATION, PARAMS})
@@ -67,7 +67,7 @@ def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known:
             continue
         near = difflib.get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]}?" if near else _list_known(names)
-        raise SettingsError(f"{_name_owner(owner)} takes no argument {name!r}; {hint}")
+        raise SettingsError(f"{_describe_owner(owner)} takes no argument {name!r}; {hint}")
 
 
 def refuse_misspelt(option: str, names: Iterable[str]) -> None:
@@ -95,5 +95,5 @@ def _list_known(names: list[str]) -> str:
     )
 
 
-def _name_owner(owner: Callable[..., Any] | str) -> str:
+def _describe_owner(owner: Callable[..., Any] | str) -> str:
     return owner if isinstance(owner, str) else f"{owner.__name__}()"

@@ -33,25 +33,25 @@ class Option:
         return "--" + self.name.replace("_", "-")
 
     @property
-    def shown(self) -> str:
+    def shown_name(self) -> str:
         """The name by which messages call the setting."""
-        return self.ini if self.per_project else self.flag
+        return self.ini_key if self.per_project else self.flag
 
     @property
-    def ini(self) -> str:
+    def ini_key(self) -> str:
         return f"evalsuite_{self.name}"
 
 
-def setting(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
+def declare_option(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
     """Declare a field of `Settings` as an option of the default's type; a tuple as default makes it repeatable."""
     kind = type(default) if isinstance(default, int | float) else str
     option = Option(help, metavar, repeat=isinstance(default, tuple), **{"kind": kind, **more})
     return field(default=default, metadata={"option": option})
 
 
-def switch(help: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
+def declare_switch(help: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
     """Declare a field of `Settings` as an option without a value, which is off by default."""
-    return setting(False, help, "", **more)
+    return declare_option(False, help, "", **more)
 
 
 def is_given(value: Any) -> bool:
@@ -73,7 +73,7 @@ def read_value(option: Option, given: Any) -> Any:
     numeric = option.kind in {int, float}
     if value is None or (numeric and not float(value) >= option.least):
         kind = "a whole number" if option.kind is int else "a number"
-        raise SettingsError(f"{option.shown} {given}: not {kind} of at least {option.least:g}")
+        raise SettingsError(f"{option.shown_name} {given}: not {kind} of at least {option.least:g}")
     return value
 
 

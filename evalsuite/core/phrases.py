@@ -5,23 +5,23 @@ from __future__ import annotations
 MARK = " ..."
 
 
-def number_of(count: int, noun: str) -> str:
+def write_count(count: int, noun: str) -> str:
     """Write a number with its noun: `1 case`, `2,000 cases`. The noun's plural must end in s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def note_estimates(estimated: int, calls: int) -> str:
+def describe_estimates(estimated: int, calls: int) -> str:
     """State how many calls have estimated token counts; return an empty text if no call has."""
-    share = f"{estimated:,} of {number_of(calls, 'call')}"
+    share = f"{estimated:,} of {write_count(calls, 'call')}"
     return f"tokens estimated in {share}, because the server did not count them" if estimated else ""
 
 
-def beginning(text: str, longest: int) -> str:
+def shorten_to_beginning(text: str, longest: int) -> str:
     """Shorten a text to its beginning and a mark, together at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"
 
 
-def beginning_and_length(text: str, longest: int) -> str:
+def shorten_with_length(text: str, longest: int) -> str:
     """Shorten a text to its beginning and a note of its full length, together at most `longest` characters."""
     if len(text) <= longest:
         return text
@@ -29,12 +29,12 @@ def beginning_and_length(text: str, longest: int) -> str:
     return (text[: max(0, longest - len(note))] + note)[:longest]
 
 
-def ending(text: str, longest: int) -> str:
+def shorten_to_ending(text: str, longest: int) -> str:
     """Shorten a text to a mark and its last `longest` characters, because a traceback's end matters most."""
     return text if len(text) <= longest else f"...{text[len(text) - longest :]}"
 
 
-def ends_of_line(line: str, longest: int) -> str:
+def shorten_line(line: str, longest: int) -> str:
     """Shorten a line to both of its ends with a mark between them, together at most `longest` characters."""
     if len(line) <= longest:
         return line
@@ -42,7 +42,7 @@ def ends_of_line(line: str, longest: int) -> str:
     return f"{line[:half]}{MARK} {line[len(line) - half :]}"
 
 
-def both_ends(text: str, longest: int) -> str:
+def shorten_to_ends(text: str, longest: int) -> str:
     """Keep two thirds of `longest` characters from a text's beginning and one third from its end.
 
     A line between the two parts states the number of missing characters.

@@ -20,7 +20,7 @@ class RaisedInThread(Exception):  # noqa: N818 - says what happened
     """Wraps an exception that must not be raised in a coroutine, such as SystemExit or StopIteration."""
 
 
-async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a daemon thread of its own, and await its result.
 
     Each call gets its own thread, because a user's function may wait for any length of time. The number of cases in

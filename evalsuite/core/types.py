@@ -95,10 +95,10 @@ class Message:
     def __post_init__(self) -> None:
         if self.parts:
             parts = tuple({"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts)
-            if self.content and self.content != _text_of(parts):
+            if self.content and self.content != _join_text_parts(parts):
                 parts = ({"type": "text", "text": self.content}, *parts)
             object.__setattr__(self, "parts", parts)
-            object.__setattr__(self, "content", _text_of(parts))
+            object.__setattr__(self, "content", _join_text_parts(parts))
 
     @classmethod
     def from_openai(cls, plain: Mapping[str, Any]) -> Self:
@@ -134,7 +134,7 @@ class Message:
 MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
 
-def _text_of(parts: Sequence[Any]) -> str:
+def _join_text_parts(parts: Sequence[Any]) -> str:
     return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
@@ -171,7 +171,7 @@ class Sample:
     def __post_init__(self) -> None:
         # Half a surrogate pair cannot be written to a file.
         object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
-        if not is_target(self.target):
+        if not is_valid_target(self.target):
             raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")
         if _is_list(self.target) and not all(isinstance(each, str) for each in self.target):
             object.__setattr__(self, "target", [str(each) for each in self.target])
@@ -183,10 +183,10 @@ class Sample:
             object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})
 
 
-def is_target(value: object) -> bool:
+def is_valid_target(value: object) -> bool:
     """Tell whether a record can hold a value as its target; an object of a type that JSON lacks is kept as text."""
     if _is_list(value):
-        return all(isinstance(each, str | int | float) and is_target(each) for each in value)
+        return all(isinstance(each, str | int | float) and is_valid_target(each) for each in value)
     return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
-from evalsuite.core.phrases import note_estimates, number_of
+from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, built_in, count_estimates
 from evalsuite.results.judge_labels import explain_unmeasured
@@ -297,7 +297,7 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
         return [GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{suggest(asked, values)}")]
     errors = cases.count("error")
     if errors > error_share * len(cases):
-        reason = f"errors in {errors} of {number_of(len(cases), 'case')}, more than {error_share:.1%}"
+        reason = f"errors in {errors} of {write_count(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.metrics() if gate.metric == "*" else (gate.metric,)
     decisions = [(metric, _decide_metric(gate, place, metric, measured, cases)) for metric in metrics]
@@ -305,7 +305,7 @@ def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: fl
 
 
 def _note_estimates(decision: GateDecision, metric: str, cases: Tally) -> GateDecision:
-    reasons = (decision.reason, note_estimates(*count_estimates(metric, cases)))
+    reasons = (decision.reason, describe_estimates(*count_estimates(metric, cases)))
     return replace(decision, reason="; ".join(filter(None, reasons)))
 
 
@@ -386,13 +386,13 @@ def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
     """Describe how many cases were scored and why the others were not, and name the first three unscored cases."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
-        number_of(causes["error"], "error") if causes["error"] else "",
+        write_count(causes["error"], "error") if causes["error"] else "",
         f"{causes['skipped']} skipped" if causes["skipped"] else "",
         f"{causes['unscored']} without this score" if causes["unscored"] else "",
     ]
     names = ", ".join(row.case for row in missing[:3]) + (", ..." if len(missing) > 3 else "")
     scored = len(cases) - len(missing)
-    return f"{scored} of {number_of(len(cases), 'case')} scored, {', '.join(filter(None, parts))} ({names})"
+    return f"{scored} of {write_count(len(cases), 'case')} scored, {', '.join(filter(None, parts))} ({names})"
 
 
 def _has_width(estimate: Estimate) -> bool:

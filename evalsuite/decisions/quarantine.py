@@ -18,7 +18,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.decisions.gates import suggest
 from evalsuite.results.tally import Tally
 
@@ -137,7 +137,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
         for entry in dict.fromkeys(held):
             cases = held.count(entry)
             yield (
-                f"in quarantine until {entry.until}: {number_of(cases, 'case')} of {entry}, left out of every "
+                f"in quarantine until {entry.until}: {write_count(cases, 'case')} of {entry}, left out of every "
                 f"decision ({entry.reason})"
             )
         named |= {entry for entry in quarantine.entries for row in bench.tally if entry.holds(name, row.sample)}

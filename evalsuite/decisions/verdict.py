@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_changes
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.types import ASSERTS
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, Against, ComparisonRules
@@ -131,7 +131,7 @@ def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[s
     yield Status.REGRESSION, UNDECIDED, undecided
     yield Status.FAILED, "cases failed", failures(run, findings.gates)
     if other := run.info.get("other_failures"):
-        yield Status.FAILED, "other tests failed", [f"{number_of(other, 'failure')} of tests that are not cases"]
+        yield Status.FAILED, "other tests failed", [f"{write_count(other, 'failure')} of tests that are not cases"]
     yield Status.FAILED, "a metric failed", [*_find_failed_metrics(run)]
 
 
@@ -218,7 +218,7 @@ def list_faults(run: Run) -> tuple[str, ...]:
         if row.cause in NEVER_EXCUSED:
             cases.setdefault(row.cause or "", []).append(row.case)
     return tuple(
-        f"the run itself failed in {number_of(len(those), 'case')} ({cause}), among them {min(those)}: "
+        f"the run itself failed in {write_count(len(those), 'case')} ({cause}), among them {min(those)}: "
         f"{run.read(min(those)).error}"
         for cause, those in sorted(cases.items())
     )
@@ -262,7 +262,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
         there = len(run.benchmarks[name].tally) if name in run.benchmarks else 0
         selected = max(entry["selected"], there)
         if selected < entry["cases"]:
-            found[name] = f"{selected} of {number_of(entry['cases'], 'case')} of {name} selected"
+            found[name] = f"{selected} of {write_count(entry['cases'], 'case')} of {name} selected"
     return found
 
 
@@ -302,13 +302,13 @@ def _describe_draw(run: Run, benchmark: str) -> str:
     entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
         return ""
-    return f"{entry['samples']} of {number_of(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
+    return f"{entry['samples']} of {write_count(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
 
 
 def _describe_quarantine(run: Run, benchmark: str) -> str:
     """Say how many of a benchmark's cases are in quarantine; empty if none are."""
     held = run.info.get("quarantined", {}).get(benchmark, 0)
-    return f"{number_of(held, 'case')} in quarantine" if held else ""
+    return f"{write_count(held, 'case')} in quarantine" if held else ""
 
 
 def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
@@ -412,16 +412,16 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
         short = [] if by_samples else list_short_samples(bench.tally)
         uncovered = () if own else bench.tally
         counts = Counter[str](row.outcome for row in uncovered if row.excused is None)
-        some = number_of(len(short), "sample")
+        some = write_count(len(short), "sample")
         counted = {
             f"{counts['failed']} below threshold": counts["failed"],
             f"{some} with too few epochs that hold ({', '.join(short[:5])})": len(short),
-            number_of(counts["error"], "error"): counts["error"],
+            write_count(counts["error"], "error"): counts["error"],
         }
         parts = [words for words, count in counted.items() if count]
         if parts:
             where = name if own else f"{name}, which no gate covers"
-            lines.append(f"{where}: {' and '.join(parts)} among {number_of(len(bench.tally), 'case')}")
+            lines.append(f"{where}: {' and '.join(parts)} among {write_count(len(bench.tally), 'case')}")
     return lines
 
 

@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import AGREEMENT
-from evalsuite.core.declarations import place_of
+from evalsuite.core.declarations import describe_place
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Metric, Sample
-from evalsuite.engine.scoring import SortedScorers, check_parts, scorers_fingerprint, sort_scorers
+from evalsuite.engine.scoring import ScorerGroups, check_parts, group_scorers, hash_scorers
 from evalsuite.gateway.faults import Faults
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class BoundBenchmark:
     """A benchmark in a run, with all of its parts already made.
 
     The parts are made in advance because two threads use them: the event loop solves cases, the test thread scores
@@ -41,7 +41,7 @@ class Bound:
     dataset: Dataset  # The checked samples.
     solver: AnySolver | None  # The solver; None if the test itself calls the model.
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # The scorers, in the order of their declaration.
-    sorted_scorers: SortedScorers  # The scorers, grouped by how they run.
+    sorted_scorers: ScorerGroups  # The scorers, grouped by how they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
     faults: Faults  # Faults to inject into the model's calls.
 
@@ -67,30 +67,30 @@ class Bound:
         return tuple(range_) if range_ else None
 
 
-def bind(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> Bound:
+def bind_benchmark(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> BoundBenchmark:
     """Make a declared benchmark's samples, solver and scorers under a run's settings."""
     benchmark = declaration.benchmark
-    setup = _make_setup(declaration, settings, model, root)
+    setup = _make_benchmark_setup(declaration, settings, model, root)
     epochs = settings.epochs or declaration.epochs or 1
     if epochs < (declaration.at_least or 1):
         raise SettingsError(
             f"--epochs {epochs}: a sample of {benchmark.name} holds if at least {declaration.at_least} of its epochs do"
         )
-    with _naming(benchmark, "dataset"):
-        dataset = _load(benchmark, setup, settings.answers)
-    with _naming(benchmark, "solver"):
+    with _name_benchmark_in_errors(benchmark, "dataset"):
+        dataset = _load_samples(benchmark, setup, settings.answers)
+    with _name_benchmark_in_errors(benchmark, "solver"):
         solver = _make_solver(benchmark, setup, settings.answers)
-    with _naming(benchmark, "scorers"):
+    with _name_benchmark_in_errors(benchmark, "scorers"):
         scorers = benchmark.scorers(setup)
     check_parts(benchmark.name, solver, scorers)
-    sorted_scorers = sort_scorers(scorers)
-    return Bound(
+    sorted_scorers = group_scorers(scorers)
+    return BoundBenchmark(
         declaration,
         setup,
         epochs,
         nodeid,
-        place_of(benchmark, nodeid),
-        _add_agreement(dataset, setup.data, sorted_scorers),
+        describe_place(benchmark, nodeid),
+        _add_checker_agreement(dataset, setup.data, sorted_scorers),
         solver,
         scorers,
         sorted_scorers,
@@ -99,7 +99,7 @@ def bind(declaration: Declaration, settings: Settings, model: str, root: Path, n
     )
 
 
-def _make_setup(declaration: Declaration, settings: Settings, model: str, root: Path) -> Setup:
+def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: str, root: Path) -> Setup:
     from evalsuite.gateway.concealment import public_settings
 
     declared = declaration.benchmark
@@ -120,7 +120,7 @@ def _make_setup(declaration: Declaration, settings: Settings, model: str, root: 
 
 
 @contextmanager
-def _naming(benchmark: Benchmark, part: str) -> Iterator[None]:
+def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]:
     """Turn any exception of a factory into an error that names the benchmark and the part."""
     try:
         yield
@@ -132,10 +132,10 @@ def _naming(benchmark: Benchmark, part: str) -> Iterator[None]:
         ) from error
 
 
-def _load(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
+def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
     dataset = benchmark.load(setup)
     if answers:
-        dataset = _take_traces(dataset, answers, benchmark.name)
+        dataset = _replace_by_traces(dataset, answers, benchmark.name)
     if not dataset.samples:
         raise SettingsError(
             f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case it would hold for any model"
@@ -149,19 +149,19 @@ def _load(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
     return dataset
 
 
-def _add_agreement(dataset: Dataset, folder: Path | None, scorers: SortedScorers) -> Dataset:
+def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
     """Add the scorers' measured agreement with the benchmark's own checker to the description, if a file holds it."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
 
     measured = Agreement.read(folder)
-    now = scorers_fingerprint([*scorers.rules, *scorers.asynchronous])
+    now = hash_scorers([*scorers.rules, *scorers.asynchronous])
     earlier = "" if measured.scorers == now else " (with other scorers or arguments)"
     return replace(dataset, source=f"{dataset.source}; scoring {measured.describe()}{earlier}")
 
 
-def _take_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
+def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
     """Replace samples by the traces in a file of answers; target and tags come from the sample of the same id."""
     from evalsuite.models.answers import read_answers
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Score, Usage
-from evalsuite.engine.fingerprints import planned_fingerprints
-from evalsuite.engine.scoring import CaseScores, NotedScore, name_of, read_value, score_by_rule
+from evalsuite.engine.fingerprints import compute_planned_fingerprints
+from evalsuite.engine.scoring import CaseScores, NotedScore, get_callable_name, read_score_value, run_rule_scorer
 from evalsuite.gateway.faults import TAG, tag_of
 from evalsuite.journal.planned import same_ask
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.engine.bound import Bound
+    from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
-    from evalsuite.engine.solving import Models, Solved
+    from evalsuite.engine.solving import Models, SolvedCase
 
 LONGEST_GROUP = 40  # maximum characters of metadata that groups cases; longer texts are unique to a sample
 NOT_RUN = "async def functions are not natively supported"
@@ -43,7 +43,7 @@ class CaseFindings:
     """Findings about a case while its test runs."""
 
     # the transcript and the judges' scores; None if the case has no solver or was not solved yet
-    solved: Solved | None = None
+    solved: SolvedCase | None = None
     scores: dict[str, float] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)  # Names of the scores that the test has read.
     notes: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class CaseFindings:
     conversation: Transcript | None = None  # Messages of a test that calls the model itself.
     failures: int = 0  # Number of pytest's reports of the case that count as failures of the session.
 
-    def score(self, case: Case, solved: Solved) -> None:
+    def score_case(self, case: Case, solved: SolvedCase) -> None:
         """Add a solved case's transcript and judged scores, and run the scorers that call no model.
 
         If one scorer fails, the scores of the others are kept.
@@ -81,7 +81,7 @@ class CaseFindings:
             ("a scorer", partial(dict, scores)) for scores in judged
         ]
         scorings += [
-            (f"the scorer {name_of(scorer)}", partial(score_by_rule, scorer, case.sample, transcript))
+            (f"the scorer {get_callable_name(scorer)}", partial(run_rule_scorer, scorer, case.sample, transcript))
             for scorer in case.bound.sorted_scorers.rules
         ]
         errors: list[Exception] = []
@@ -92,7 +92,9 @@ class CaseFindings:
                 errors.append(error)
         return errors
 
-    def add_scores(self, scores: NamedScores, scorer_name: str = "a scorer", bound: Bound | None = None) -> None:
+    def add_scores(
+        self, scores: NamedScores, scorer_name: str = "a scorer", bound: BoundBenchmark | None = None
+    ) -> None:
         """Add scores; raise a `ScoringError` if a name already has a score."""
         for name, given in scores.items():
             if name in self.scores:
@@ -101,7 +103,7 @@ class CaseFindings:
                 )
             score = given if isinstance(given, Score) else Score(given)
             range_ = bound.find_range(name) if bound is not None else None
-            self.scores[name] = read_value(name, score.value, scorer_name, range_)
+            self.scores[name] = read_score_value(name, score.value, scorer_name, range_)
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note
@@ -110,7 +112,7 @@ class CaseFindings:
             if score.signature:
                 self.signatures[name] = score.signature
 
-    def transcript_of(self, case: Case) -> Transcript:
+    def get_transcript(self, case: Case) -> Transcript:
         """Return the case's transcript."""
         if self.solved is None or self.solved.transcript is None:
             raise ScoringError(
@@ -118,9 +120,9 @@ class CaseFindings:
             )
         return self.solved.transcript
 
-    def scores_of(self, case: Case) -> CaseScores:
+    def get_scores(self, case: Case) -> CaseScores:
         """Return the scores for the test; a score's repr contains the scorer's note."""
-        self.transcript_of(case)
+        self.get_transcript(case)
         notes = self.notes
         scores = {
             name: NotedScore(value, notes[name]) if name in notes else value for name, value in self.scores.items()
@@ -129,22 +131,22 @@ class CaseFindings:
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
         """Note an exception of a case, and tell whether the exception means a missed threshold."""
-        if _is_outcome(error, "skip"):
+        if _is_pytest_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
             return False
-        is_missed = in_test and _states_threshold(error)
+        is_missed = in_test and _is_threshold_assertion(error)
         self.outcome = "failed" if is_missed else "error"
         self.error = message.split("\n", 1)[0] or "the test failed" if is_missed else message or type(error).__name__
         self.cause = None if is_missed else type(error).__name__
         return is_missed
 
-    def keep(self, case: Case, name: str, settings: Settings, model: str) -> KeptRecord:
+    def make_kept_record(self, case: Case, name: str, settings: Settings, model: str) -> KeptRecord:
         """Make the case's record for the run."""
-        fingerprints = planned_fingerprints(case, settings, model)
-        return KeptRecord.of(self.record(case, name, model, fingerprints), case.bound.declared_metrics)
+        fingerprints = compute_planned_fingerprints(case, settings, model)
+        return KeptRecord.from_record(self.make_record(case, name, model, fingerprints), case.bound.declared_metrics)
 
-    def record(
+    def make_record(
         self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
         """Make the case's record."""
@@ -154,7 +156,7 @@ class CaseFindings:
             self.facts["at_least"] = declaration.at_least
         if not declaration.asserts:
             self.facts[ASSERTS] = False
-        if groups := groups_in(case.sample.metadata):
+        if groups := list_grouping_metadata(case.sample.metadata):
             self.facts["metadata"] = groups
         if cut := sum(bool(entry.get("cut_off")) for log in self.logs.values() for entry in log):
             self.facts["cut_off"] = cut
@@ -186,7 +188,7 @@ class CaseFindings:
             simulator_usage=solved.simulator_usage if solved else Usage(),
             seconds=round(solved.seconds, 3) if solved else 0.0,
             solving_seconds=round(solved.solving_seconds, 6) if solved else 0.0,
-            input=input_text(case.sample),
+            input=write_input(case.sample),
             target=case.sample.target,
             transcript=transcript and replace(transcript, facts=_drop_large_state(transcript.facts)),
             logs=self.logs,
@@ -195,7 +197,7 @@ class CaseFindings:
 
 
 @contextmanager
-def lend(
+def provide_model(
     models: Models, loop: AbstractEventLoop, case: Case | None, name: str, findings: CaseFindings | None, *, judge: bool
 ) -> Iterator[BlockingModel]:
     """Give a test the model or the judge, and add the usage and requests of the test to its findings afterwards.
@@ -206,8 +208,8 @@ def lend(
     """
     from evalsuite.applications.case_model import BlockingModel
 
-    meter = models.meter(f"{case.scope if case else name}, fixture {'judge' if judge else 'model'}")
-    model = (models.demand_judge if judge else models.model)(case.epoch if case else 1, meter)
+    meter = models.make_meter(f"{case.storage_scope if case else name}, fixture {'judge' if judge else 'model'}")
+    model = (models.require_judge if judge else models.get_model)(case.epoch if case else 1, meter)
     lent = BlockingModel(model, loop)
     try:
         yield lent
@@ -234,7 +236,7 @@ def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -
     return "epochs" if case.bound.declaration.at_least else None
 
 
-def groups_in(metadata: Mapping[str, Any]) -> dict[str, str]:
+def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the metadata that can group cases, as text: short texts, integers and booleans."""
     return {
         name: str(value)
@@ -248,20 +250,20 @@ def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 
-def input_text(sample: Sample) -> str:
+def write_input(sample: Sample) -> str:
     """Return a sample's input as text; a conversation is written message by message."""
     if isinstance(sample.input, str):
         return sample.input
     return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
 
 
-def _states_threshold(error: BaseException) -> bool:
-    if _is_outcome(error, "fail"):
+def _is_threshold_assertion(error: BaseException) -> bool:
+    if _is_pytest_outcome(error, "fail"):
         return not str(error).startswith(NOT_RUN)
     return isinstance(error, AssertionError)
 
 
-def _is_outcome(error: BaseException, name: str) -> bool:
+def _is_pytest_outcome(error: BaseException, name: str) -> bool:
     """Tell whether pytest.skip() or pytest.fail() raised an error; if pytest is not imported, neither did."""
     pytest = sys.modules.get("pytest")
     return pytest is not None and isinstance(error, getattr(pytest, name).Exception)
@@ -277,7 +279,7 @@ class KeptRecord(NamedTuple):
     same: str  # A hash that is equal for two interchangeable records (see `same_ask`).
 
     @classmethod
-    def of(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
+    def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
         """Encode a record."""
         return cls(
             dumps(encode_record(record)), record.benchmark, record.declared, metrics, same_ask(record.fingerprints)
@@ -300,7 +302,7 @@ OPERATORS = {
 LONGEST_VALUE = 240  # maximum characters of a value, as in pytest
 
 
-def statement_at(lines: Sequence[str], number: int) -> str:
+def read_statement(lines: Sequence[str], number: int) -> str:
     """Return the source text of the statement at a line; only the line if the source cannot be parsed."""
     node = _find_statement(lines, number)
     if node is None:
@@ -355,21 +357,21 @@ def _explain(node: ast.expr, names: Mapping[str, Any]) -> str:
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         left, right = _explain(node.left, names), _explain(node.comparators[0], names)
         return f"{left} {OPERATORS[type(node.ops[0])]} {right}"
-    text = repr(_read_value(node, names))
+    text = repr(_evaluate_expression(node, names))
     if len(text) <= LONGEST_VALUE:
         return text
     first = (LONGEST_VALUE - 3) // 2
     return f"{text[:first]}...{text[len(text) - (LONGEST_VALUE - 3 - first) :]}"
 
 
-def _read_value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _evaluate_expression(node: ast.expr, names: Mapping[str, Any]) -> Any:
     """Evaluate an expression that contains no call."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
         return names[node.id]
     if isinstance(node, ast.Attribute):
-        return getattr(_read_value(node.value, names), node.attr)
+        return getattr(_evaluate_expression(node.value, names), node.attr)
     if isinstance(node, ast.Subscript):
-        return _read_value(node.value, names)[_read_value(node.slice, names)]
+        return _evaluate_expression(node.value, names)[_evaluate_expression(node.slice, names)]
     raise LookupError(ast.unparse(node))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import CANARY, Sample
-from evalsuite.engine.bound import Bound, check_ids
+from evalsuite.engine.bound import BoundBenchmark, check_ids
 from evalsuite.gateway.concealment import EPOCH_MARK
 from evalsuite.journal.planned import PlannedCase
 from evalsuite.samples.lazy import LazySample, LazySamples, SampleStream
@@ -39,7 +39,7 @@ class CaseChoice:
 class Case:
     """Sample, benchmark and epoch; one pytest item."""
 
-    bound: Bound  # The benchmark in this run.
+    bound: BoundBenchmark  # The benchmark in this run.
     source: SampleSource  # The sample, or its id and the function that makes it.
     epoch: int  # The repetition, counted from 1.
     beyond: bool = False  # Whether `--limit` leaves the sample out, so that it runs only with `--until-decided`.
@@ -58,7 +58,7 @@ class Case:
         return f"{self.bound.nodeid}[{make_id(self.source.id, epoch)}]"
 
     @property
-    def scope(self) -> str:
+    def storage_scope(self) -> str:
         """The key of the case's stored answers and tool calls; unique within a run, and marked with the epoch."""
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
@@ -82,7 +82,7 @@ class Case:
             if sandbox is not None:
                 yield sandbox
 
-    def plan(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
+    def make_plan_row(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
         """Make the case's row for the run's journal, which is written before the case runs."""
         bound, sample = self.bound, self.sample
         return PlannedCase(
@@ -107,7 +107,7 @@ class Case:
         return replace(self, source=source, nodeid=nodeid)
 
 
-class Deal:
+class ShardAssignment:
     """Assigns samples to shards in the order of collection, so that a machine makes only the items of its own shard.
 
     A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Later filtering or
@@ -121,7 +121,7 @@ class Deal:
         self._part, self._parts = parse_shard(shard) if shard else (1, 1)
         self._numbers: dict[tuple[str, str], int] = {}
 
-    def is_mine(self, benchmark: str, sample: str) -> bool:
+    def is_assigned_here(self, benchmark: str, sample: str) -> bool:
         """Tell whether this machine runs a sample; the first call for a sample assigns its shard."""
         if self._parts == 1:
             return True
@@ -130,7 +130,10 @@ class Deal:
 
 
 def make_cases(
-    bound: Bound, settings: Settings, deal: Deal, may_match: Callable[[str], bool] = lambda _id: True
+    bound: BoundBenchmark,
+    settings: Settings,
+    deal: ShardAssignment,
+    may_match: Callable[[str], bool] = lambda _id: True,
 ) -> tuple[list[Case], list[str]]:
     """Make the cases of a benchmark on this machine, in the dataset's order, and their ids.
 
@@ -140,7 +143,7 @@ def make_cases(
     With several modes, every chosen question is asked in each mode, so a further case would not be a random one.
     """
     limit, goes_on = settings.limit, settings.until_decided
-    every = _read_sources(bound, None if goes_on else limit)
+    every = _read_needed_samples(bound, None if goes_on else limit)
     # Keep all canaries, because canaries cost no model call, and fewer canaries would test the judge less well.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
@@ -149,7 +152,7 @@ def make_cases(
         samples = every
     # Assign every sample to a shard, also the samples that -k leaves out.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
-    own = [sample for sample in samples if deal.is_mine(bound.name, sample.id)]
+    own = [sample for sample in samples if deal.is_assigned_here(bound.name, sample.id)]
     asked = [
         (sample, epoch, make_id(sample.id, epoch if bound.epochs > 1 else None))
         for sample in own or samples[:1]
@@ -161,14 +164,14 @@ def make_cases(
     return cases, [id_ for *_, id_ in kept]
 
 
-def _read_sources(bound: Bound, limit: int | None) -> Sequence[SampleSource]:
+def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[SampleSource]:
     """Read only as many samples as the choice needs."""
     samples = bound.dataset.samples
     if isinstance(samples, LazySamples):
         return samples.list_samples()
     if not isinstance(samples, SampleStream):
         return samples
-    read = samples.first(limit)
+    read = samples.read_first(limit)
     check_ids(bound.name, read)
     return read
 
@@ -209,7 +212,7 @@ def make_id(sample: str, epoch: int | None) -> str:
     return text if epoch is None else f"{text}-e{epoch}"
 
 
-def put_in_order(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
+def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
     """Shuffle the items if the run may end early, but put plain tests first, because all of them must run.
 
     Args:

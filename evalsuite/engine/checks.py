@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, Faults
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend, runs_other_code
 
@@ -44,7 +44,7 @@ def demand_model(name: str | None) -> str:
     return name
 
 
-def check_before_cases(settings: Settings, model: str | None) -> None:
+def check_model_can_be_called(settings: Settings, model: str | None) -> None:
     """Check, before cases are made, that the model can be called; only the process that has the keys can check this."""
     if settings.replay or runs_other_code(model or ""):
         return
@@ -60,7 +60,7 @@ def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
     open_backend(name, base_url, credentials_of(settings)).check()
 
 
-def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
+def check_given_options(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
     """Check that the user's options are consistent."""
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.results.run_folders import check_name, find_folder
@@ -84,13 +84,13 @@ def check_given(settings: Settings, root: Path, named: AbstractSet[str]) -> None
     if settings.max_cost is not None:
         from evalsuite.gateway.spend import unknown_price
 
-        for name in find_unpriced(settings).values():
+        for name in find_unpriced_models(settings).values():
             raise SettingsError(unknown_price(name))
     if not settings.replay:
         _check_models(settings, named)
 
 
-def find_unpriced(settings: Settings) -> dict[str, str]:
+def find_unpriced_models(settings: Settings) -> dict[str, str]:
     """Find paid models without a known price, keyed by the option that names the model."""
     from evalsuite.gateway.spend import price_of, read_prices
 
@@ -121,12 +121,12 @@ def check_reports(folder: Path) -> None:
 
 def _check_models(settings: Settings, named: AbstractSet[str]) -> None:
     if settings.gateway:
-        _check_gateway(settings, named)
+        _check_gateway_services(settings, named)
         return
     for model, base_url in _list_models(settings, named):
         _check_model(demand_model(model), base_url, settings)
     if settings.batch and named:
-        _check_batches(settings)
+        _check_batch_support(settings)
 
 
 def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
@@ -138,7 +138,7 @@ def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str 
     return [model for option, model in roles.items() if option in named and (option == "model" or model[0])]
 
 
-def _check_batches(settings: Settings) -> None:
+def _check_batch_support(settings: Settings) -> None:
     """Check that every model of the run has a batch interface."""
     from evalsuite.batches.backend import check_interface
     from evalsuite.gateway.opening import credentials_of
@@ -149,7 +149,7 @@ def _check_batches(settings: Settings) -> None:
         check_interface(model, open_backend(model, base_url, credentials))
 
 
-def _check_gateway(settings: Settings, named: AbstractSet[str]) -> None:
+def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None:
     """Check that the gateway services, which have the keys, can be reached and that the model's name is valid."""
     from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
@@ -177,10 +177,10 @@ def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
     """Find cases that need a judge in a run without a judge."""
     if settings.judge_model or settings.plan:
         return ""
-    from evalsuite.engine.scoring import asks_the_judge
+    from evalsuite.engine.scoring import needs_run_judge
 
     bounds = {case.bound: None for case in cases}
-    names = sorted({bound.name for bound in bounds if any(map(asks_the_judge, bound.scorers))})
+    names = sorted({bound.name for bound in bounds if any(map(needs_run_judge, bound.scorers))})
     if not names:
         return ""
     return (
@@ -219,7 +219,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
         except SandboxUnavailable as error:
             names = ", ".join(sorted({case.bound.name for case in affected}))
             return (
-                f"programs that a model writes run in {number_of(len(affected), 'case')} of {names}: {error}\n"
+                f"programs that a model writes run in {write_count(len(affected), 'case')} of {names}: {error}\n"
                 "Nothing was asked and nothing was paid. `evalsuite doctor` says what works here; to run the other "
                 "cases alone, deselect these with -k, or choose a mode without programs (--mode treb=tcot)."
             )

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
-from evalsuite.core.entry_points import find_target, load, names
+from evalsuite.core.entry_points import find_target, list_names, load_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark, Dataset
 from evalsuite.core.types import CANARY, Metric
-from evalsuite.engine.scoring import check_call
+from evalsuite.engine.scoring import check_callable
 from evalsuite.samples.lazy import LazySamples, SampleStream
 from evalsuite.solvers.single_call import answer_of, fixed_answer
 
@@ -56,7 +56,7 @@ class Declaration:
 HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions that check nothing.
 
 
-def may_fail(test: Callable[..., object]) -> bool:
+def can_test_fail(test: Callable[..., object]) -> bool:
     """Tell whether a test function may fail, because it raises an exception or calls a function that may raise one."""
     code = getattr(test, "__code__", None)
     if code is None:
@@ -135,13 +135,13 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         declared = Benchmark(
             name=name,
             title=name,
-            load=lambda _: Dataset(_add_tags(samples, _find_tags_of(solver)), "samples in the test file"),
+            load=lambda _: Dataset(_add_tags(samples, _find_solver_tags(solver)), "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
-            **_over_all_cases(name, metrics),
+            **_make_parts_for_case_metrics(name, metrics),
         )
     if cluster is not None:
-        declared = replace(declared, load=partial(_load_clustered, declared.load, cluster))
+        declared = replace(declared, load=partial(_load_clustered_samples, declared.load, cluster))
     _check_declaration(declared, epochs, at_least)
     declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
 
@@ -156,12 +156,12 @@ def find_benchmark(name: str) -> Benchmark:
     """Find a benchmark of evalsuite or of an installed package by its name."""
     target = find_target("evalsuite.benchmarks", name)
     if target is None:
-        there_are = ", ".join(names("evalsuite.benchmarks"))
+        there_are = ", ".join(list_names("evalsuite.benchmarks"))
         raise SettingsError(
             f"@benchmark({name!r}) has no samples, and no installed package offers a benchmark of this name; "
             f"there are {there_are}"
         )
-    declared = load(target)
+    declared = load_target(target)
     if not isinstance(declared, Benchmark) or declared.name != name:
         raise SettingsError(f"@benchmark({name!r}): {target} is not a Benchmark named {name!r}")
     return declared
@@ -179,19 +179,19 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
             f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"
         )
     for metric in declared.derived.values():
-        check_call(getattr(metric, "measure", metric), "a metric takes one argument, a Tally", 1)
+        check_callable(getattr(metric, "measure", metric), "a metric takes one argument, a Tally", 1)
 
 
 Tags = Callable[["Sample"], Mapping[str, str]]
 
 
-def _find_tags_of(solver: AnySolver | None) -> Tags | None:
+def _find_solver_tags(solver: AnySolver | None) -> Tags | None:
     """Find the tags that the solver gives to all cases; a sample's own tags take precedence."""
     tags = getattr(solver, "tags", None)
     return (lambda sample: {**tags, **sample.tags}) if tags and isinstance(tags, Mapping) else None
 
 
-def _load_clustered(
+def _load_clustered_samples(
     read: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
 ) -> Dataset:
     """Read a benchmark's samples and tag each sample with its cluster."""
@@ -235,7 +235,7 @@ def _list_canaries(
     return [replace(sample, tags={**sample.tags, CANARY: "judge"}) for sample in samples]
 
 
-def _over_all_cases(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
+def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
     """Make the parts of a `Benchmark` that metrics over all cases need."""
     if not metrics:
         return {}

@@ -38,33 +38,33 @@ class EarlyEnding:
         self._open = ""
 
     @property
-    def possible(self) -> bool:
+    def is_possible(self) -> bool:
         """Whether this session may end before all items have run."""
         return self._tests is not None
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the session was ended early on purpose."""
         return self.decided or bool(self._open)
 
-    def end_for_money(self) -> None:
+    def end_for_budget(self) -> None:
         """End the session on the existing results, because the budget is spent; only with --until-decided."""
         if self._goes_on:
             self._end_open("the money is spent")
 
     def _end_open(self, reason: str) -> None:
-        if not self.ended:
+        if not self.has_ended:
             self._open = reason
             self._stop(reason)
 
-    def plan(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
+    def set_order(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
         """Set the order in which results are tested."""
         self._order = PlannedOrder(items)
         if self._goes_on:
             self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
-    def add(self, item: str, result: tuple[str, Row] | None) -> None:
+    def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
         """Add an item's result.
 
         Args:
@@ -75,12 +75,12 @@ class EarlyEnding:
         for benchmark, row in self._order.arrive(item, result):
             self._tests.add(benchmark, row)
         if self._goes_on and not self._tests.decided:
-            self._end_if_more_is_useless(self._tests)
-        if self._tests.decided and not self.ended:
+            self._end_if_decided(self._tests)
+        if self._tests.decided and not self.has_ended:
             self.decided = True
             self._stop("every gate is decided")
 
-    def _end_if_more_is_useless(self, tests: EarlyStop) -> None:
+    def _end_if_decided(self, tests: EarlyStop) -> None:
         # Results count in the planned order, so all stages before the awaited item's stage are complete.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
@@ -88,9 +88,9 @@ class EarlyEnding:
         elif beyond and not tests.helped_by_samples:
             self._end_open("more samples than --limit would decide nothing more")
 
-    def facts(self, planned: int) -> dict[str, Any] | None:
+    def describe_decisions(self, planned: int) -> dict[str, Any] | None:
         """Return the decisions for the run's info; None if the session did not end early."""
-        if self._tests is None or not self.ended:
+        if self._tests is None or not self.has_ended:
             return None
         gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]
         compared = [

@@ -18,25 +18,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
-from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, in_words
+from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, describe_exception
 from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, read_settings
-from evalsuite.engine.bound import bind
-from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, lend
-from evalsuite.engine.cases import Deal, make_cases, put_in_order
+from evalsuite.engine.bound import bind_benchmark
+from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
+from evalsuite.engine.cases import ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
-    check_before_cases,
+    check_model_can_be_called,
     demand_model,
     find_missing_judge,
     find_missing_sandbox,
     find_unmet_option,
 )
-from evalsuite.engine.declaration import Declaration, find_benchmark, may_fail
-from evalsuite.engine.fingerprints import planned_fingerprints
+from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
+from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.open_run import OpenRun
 from evalsuite.engine.preparation import MODELS, prepare_run
-from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, window_of
+from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, compute_window
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.results.run_folders import REPORT
 from evalsuite.results.runs import Run
@@ -101,10 +101,10 @@ def evaluate(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        evaluation.work()
+        evaluation.run_and_judge()
         run.wait()
     else:
-        threading.Thread(target=evaluation.work, name="evalsuite-run").start()
+        threading.Thread(target=evaluation.run_and_judge, name="evalsuite-run").start()
     return run
 
 
@@ -185,7 +185,7 @@ class _Evaluation:
     def __init__(self, given: str | Benchmark | Callable[..., Any], values: Mapping[str, Any]) -> None:
         root = Path.cwd()
         declaration, self._test = _find_declaration(given)
-        self._nodeid = _write_test_name(self._test, root) if self._test else declaration.benchmark.name
+        self._nodeid = _make_node_id(self._test, root) if self._test else declaration.benchmark.name
         settings = read_settings(values)
         named = settings.given & set(MODELS)
         self._spec = prepare_run(settings, root, _write_call(self._nodeid, settings), SELECTION, named=named)
@@ -202,11 +202,11 @@ class _Evaluation:
         self.run = self._open_run(declaration.benchmark)
 
     def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
-        settings, deal = self._settings, Deal(self._settings.shard)
-        check_before_cases(settings, self._spec.model)
-        bound = bind(declaration, settings, self._model, root, self._nodeid)
+        settings, deal = self._settings, ShardAssignment(self._settings.shard)
+        check_model_can_be_called(settings, self._spec.model)
+        bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
         cases, _ = make_cases(bound, settings, deal)
-        cases = [case for case in cases if deal.is_mine(bound.name, case.source.id)]
+        cases = [case for case in cases if deal.is_assigned_here(bound.name, case.source.id)]
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (
@@ -216,11 +216,14 @@ class _Evaluation:
         )
         if problem:
             raise SettingsError(problem)
-        return put_in_order(cases, lambda case: case, settings, workers=1)
+        return order_items(cases, lambda case: case, settings, workers=1)
 
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
         settings, model = self._settings, self._model
-        plan = [case.plan(_write_case_name(case), planned_fingerprints(case, settings, model)) for case in self.cases]
+        plan = [
+            case.make_plan_row(_write_case_name(case), compute_planned_fingerprints(case, settings, model))
+            for case in self.cases
+        ]
         order = [planned.case for planned in plan] if settings.may_end_early else []
         try:
             return OpenRun(
@@ -232,7 +235,7 @@ class _Evaluation:
                 stop=self.stop,
             )
         except OSError as error:
-            raise RunError(f"the run cannot begin: {in_words(error)}") from error
+            raise RunError(f"the run cannot begin: {describe_exception(error)}") from error
 
     def _count_collected(self) -> dict[str, int | None]:
         choice, cases = self.cases[0].choice, len(self.cases)
@@ -242,7 +245,7 @@ class _Evaluation:
         """End the run after the current case."""
         self._stopped = self._stopped or reason
 
-    def work(self) -> None:
+    def run_and_judge(self) -> None:
         """Run all cases and decide the verdict; the future `ending` receives the report or the exception."""
         interruption: BaseException | None = None
         try:
@@ -251,9 +254,9 @@ class _Evaluation:
             except KeyboardInterrupt as error:
                 interruption = error
                 self.stop("interrupted from the keyboard")
-            self.run.conclude(None if self.run.early.ended else self._stopped or None, len(self.cases))
+            self.run.finish_run(None if self.run.early.has_ended else self._stopped or None, len(self.cases))
         except OSError as error:
-            self.ending.set_exception(RunError(f"the run cannot be kept: {in_words(error)}"))
+            self.ending.set_exception(RunError(f"the run cannot be kept: {describe_exception(error)}"))
         except BaseException as error:  # noqa: BLE001 - whoever waits for the run gets it
             self.ending.set_exception(error)
         else:
@@ -269,10 +272,10 @@ class _Evaluation:
         models = Models(self.run.access.gateway, self._settings, demand_model(self._spec.model))
         solvable = [case if case.bound.solver is not None else None for case in self.cases]
         queue = CaseQueue(solvable)
-        prefetcher = Prefetcher(background, models, queue, window_of(self._settings))
+        prefetcher = Prefetcher(background, models, queue, compute_window(self._settings))
         notices, shown = self.run.access.gateway.notices, 0
         try:
-            with _make_bar(self.cases[0].bound.name, len(self.cases)) as bar:
+            with _make_progress_bar(self.cases[0].bound.name, len(self.cases)) as bar:
                 for position, case in enumerate(self.cases):
                     if self._stopped:
                         return
@@ -297,21 +300,21 @@ class _Evaluation:
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
             self._note_error(error, case, findings)
         name = _write_case_name(case)
-        self.run.keep(name, findings.keep(case, name, self._settings, self._model))
+        self.run.keep_record(name, findings.make_kept_record(case, name, self._settings, self._model))
 
     def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models) -> None:
         if case.bound.solver is not None:
-            solved = prefetcher.result(case)
+            solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, Detached):
                 # A later session will collect the case's answer.
                 findings.outcome = "skipped"
                 return
-            findings.score(case, solved)
+            findings.score_case(case, solved)
         if self._test is None:
             return
         with ExitStack() as lent:
             values = {
-                name: self._make_value_of(name, case, findings, models, lent)
+                name: self._make_fixture_value(name, case, findings, models, lent)
                 for name in inspect.signature(self._test).parameters
             }
             try:
@@ -321,15 +324,17 @@ class _Evaluation:
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
                 self._note_error(error, case, findings, in_test=True)
 
-    def _make_value_of(self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack) -> Any:
+    def _make_fixture_value(
+        self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack
+    ) -> Any:
         if fixture == "sample":
             return case.sample
         if fixture == "transcript":
-            return findings.transcript_of(case)
+            return findings.get_transcript(case)
         if fixture == "scores":
-            return findings.scores_of(case)
+            return findings.get_scores(case)
         loop = self.run.access.background.loop
-        asked = lent.enter_context(lend(models, loop, case, case.id, findings, judge=fixture == "judge"))
+        asked = lent.enter_context(provide_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
     def _note_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
@@ -341,7 +346,7 @@ class _Evaluation:
             findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
 
 
-def _make_bar(name: str, total: int) -> AbstractContextManager[Any]:
+def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
     """Make a tqdm progress bar in a terminal or a notebook, if tqdm is installed."""
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return nullcontext()
@@ -404,7 +409,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
             f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "
             "Benchmark in place of the function to have its cases scored without thresholds"
         )
-    return replace(declaration, asserts=may_fail(given)), given
+    return replace(declaration, asserts=can_test_fail(given)), given
 
 
 def _find_need_of_pytest(test: Callable[..., Any]) -> str:
@@ -419,7 +424,7 @@ def _find_need_of_pytest(test: Callable[..., Any]) -> str:
     return f"is marked with {', '.join(sorted(marks))}" if marks else ""
 
 
-def _write_test_name(test: Callable[..., Any], root: Path) -> str:
+def _make_node_id(test: Callable[..., Any], root: Path) -> str:
     """Return the node id that pytest would give a function; a function outside of the folder is named by its module."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import digest, encode_message
 from evalsuite.core.redaction import redact
-from evalsuite.engine.scoring import scorers_fingerprint
+from evalsuite.engine.scoring import hash_scorers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalsuite.core.settings import Settings
-    from evalsuite.engine.bound import Bound
+    from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
 
 
-def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
+def compute_planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
     """Compute the fingerprints that are known before a case runs."""
     shown = case.sample.input
     environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
@@ -30,13 +30,13 @@ def planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str
     return {
         "input": digest(shown if isinstance(shown, str) else [encode_message(message) for message in shown]),
         "target": digest(case.sample.target),
-        **_hash_run(case.bound, settings, model),
+        **_compute_shared_fingerprints(case.bound, settings, model),
         **({"programs": programs} if environments else {}),
     }
 
 
 @lru_cache(maxsize=64)
-def _hash_run(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]:
+def _compute_shared_fingerprints(bound: BoundBenchmark, settings: Settings, model: str) -> Mapping[str, str]:
     """Compute the fingerprints that all cases of a benchmark share."""
     asked: dict[str, tuple[Any, ...]] = {
         "model": (model, settings.model_base_url, settings.model_params),
@@ -50,4 +50,4 @@ def _hash_run(bound: Bound, settings: Settings, model: str) -> Mapping[str, str]
     }
     if bound.faults:
         hashes["faults"] = digest([[str(fault) for fault in bound.faults.faults], settings.seed])
-    return {"scorers": scorers_fingerprint(bound.scorers), **hashes}
+    return {"scorers": hash_scorers(bound.scorers), **hashes}

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import decode_record, encode_usage
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Record
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.case_record import KeptRecord
-from evalsuite.engine.checks import find_unpriced
+from evalsuite.engine.checks import find_unpriced_models
 from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.span_export import SpanExport
 from evalsuite.gateway.loop import BackgroundLoop
@@ -71,7 +71,7 @@ class RunGateway:
         # Requests arrive in one thread per worker; a stop is sent from the loop's thread.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
-        self._pending = self._make_pending(on_detached) if settings.batch else None
+        self._pending = self._make_pending_batches(on_detached) if settings.batch else None
         # Start the loop last, because an error above would leave its thread running.
         self.background = BackgroundLoop()
 
@@ -88,9 +88,9 @@ class RunGateway:
                 from evalsuite.journal.batches import Batches
 
                 Batches(self._journal.database).carry_over()
-        return open_gateway(self._settings, answers, give_up, self._replace)
+        return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
-    def _replace(self, backend: Backend, model: str) -> Backend:
+    def _replace_backend(self, backend: Backend, model: str) -> Backend:
         """Return a replay, a gateway service or batches in place of a backend, if the run asks for one."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
@@ -108,37 +108,37 @@ class RunGateway:
             return in_batches(backend, model, Batches(self._journal.database), self._pending)
         return backend
 
-    def _make_pending(self, on_detached: Callable[[str], None]) -> PendingBatches:
+    def _make_pending_batches(self, on_detached: Callable[[str], None]) -> PendingBatches:
         from evalsuite.batches.backend import PendingBatches
 
         tell = self.gateway.notices.append
         return PendingBatches(detach=self._settings.detach, tell=tell, on_detached=on_detached)
 
     @property
-    def asking(self) -> bool:
+    def has_called_model(self) -> bool:
         """Whether any case has called a model."""
         return bool(self.gateway.served)
 
-    def waits(self) -> list[str]:
+    def describe_waiting_batches(self) -> list[str]:
         """Describe each batch that the run waits for."""
         return self._pending.waits() if self._pending is not None else []
 
-    def usage(self) -> dict[str, Any] | None:
+    def get_usage(self) -> dict[str, Any] | None:
         """Return the usage of all calls so far, as JSON data; None if no call was made."""
-        return self.background.run(self._compute_usage()) if self.asking else None
+        return self.background.run(self._compute_usage()) if self.has_called_model else None
 
     async def _compute_usage(self) -> dict[str, Any]:
         return encode_usage(self.gateway.total_usage())
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
         """Answer a worker's request; None as text means that the worker has ended."""
-        self._find_server(channel).receive(text)
+        self._find_channel_server(channel).receive(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
         """Make a worker end after its current case."""
-        self._find_server(channel).stop(reason)
+        self._find_channel_server(channel).stop(reason)
 
-    def _find_server(self, channel: Any) -> ChannelServer:
+    def _find_channel_server(self, channel: Any) -> ChannelServer:
         from evalsuite.gateway.channel import ChannelServer
 
         with self._lock:
@@ -169,15 +169,15 @@ class Watchers(Protocol):
         """Failures of the watchers, one line each; a failure does not change the run."""
         ...
 
-    def record(self, line: str) -> None:
+    def receive_record(self, line: str) -> None:
         """Receive a record that is in the journal."""
         ...
 
-    def sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
+    def make_sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
         """Return sections to add to the report."""
         ...
 
-    def verdict(self, verdict: Verdict, folder: Path) -> None:
+    def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
         """Receive the verdict after everything is written."""
         ...
 
@@ -218,11 +218,11 @@ class OpenRun:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
         # A gateway service has its own prices.
-        unpriced = {} if settings.gateway or settings.replay else find_unpriced(settings)
-        self._info = {**spec.info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
+        unpriced = {} if settings.gateway or settings.replay else find_unpriced_models(settings)
+        self._info = {**spec.make_info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)
-        self.early = EarlyEnding(settings, self._gates, spec.reports, stop)
-        self.early.plan(order, cases)
+        self.early = EarlyEnding(settings, self._gates, spec.reports_folder, stop)
+        self.early.set_order(order, cases)
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
@@ -237,7 +237,7 @@ class OpenRun:
         self._open_files(cases)
         try:
             self._spans = SpanExport(self.folder.name) if settings.otel else None
-            self.access = RunGateway(settings, spec.reports, self.journal, self._give_up, self._detach)
+            self.access = RunGateway(settings, spec.reports_folder, self.journal, self._give_up, self._detach)
         except BaseException:
             self._close_files()
             raise
@@ -247,7 +247,7 @@ class OpenRun:
     def _find_baseline(self) -> Run | None:
         names = self._spec.settings.baseline
         try:
-            return load_run(find_folder(self._spec.reports, names[0])) if names else None
+            return load_run(find_folder(self._spec.reports_folder, names[0])) if names else None
         except RunError:
             # The verdict reports what is wrong with the baseline.
             return None
@@ -255,7 +255,7 @@ class OpenRun:
     def _open_files(self, cases: Sequence[PlannedCase]) -> None:
         from evalsuite.journal.lease import Lease
 
-        settings, reports = self._spec.settings, self._spec.reports
+        settings, reports = self._spec.settings, self._spec.reports_folder
         if settings.resume:
             self.folder = find_folder(reports, settings.resume)
         else:
@@ -263,7 +263,7 @@ class OpenRun:
         self._lease = self._spec.lease or Lease(self.folder.path)
         try:
             self._lease.sign(platform.node(), _to_seconds(self._started))
-            self._write_info()
+            self._write_run_info()
             self.journal = self._open_journal(cases)
         except BaseException:
             self._lease.release()
@@ -286,7 +286,7 @@ class OpenRun:
             raise
         return journal
 
-    def _write_info(self, facts: Mapping[str, Any] | None = None) -> None:
+    def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
         self.folder.write_info({"started": _to_seconds(self._started), **self._info, **(facts or {})})
 
     def _close_files(self) -> None:
@@ -301,7 +301,7 @@ class OpenRun:
         self.hopeless = error
         self._stop(str(error))
 
-    def is_covered(self, case: str, benchmark: str) -> bool:
+    def is_failure_covered(self, case: str, benchmark: str) -> bool:
         """Tell whether a gate or the quarantine covers a case, so that the case's failure does not fail the session."""
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
 
@@ -312,27 +312,27 @@ class OpenRun:
             return False
         return quarantine.entry_of(planned.benchmark, planned.sample) is not None
 
-    def keep(self, case: str, kept: KeptRecord) -> None:
+    def keep_record(self, case: str, kept: KeptRecord) -> None:
         """Keep a case's record. If a case ran several times, the last record counts."""
         if kept.metrics is not None:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
         self._places.add(kept.declared)
         self.journal.record(case, kept.same, kept.line)
         if self._watchers is not None:
-            self._watchers.record(kept.line)
+            self._watchers.receive_record(kept.line)
         if self._spans is not None:
             self._spans.add_record(kept.line)
-        if not (self._gates or self.early.possible):
+        if not (self._gates or self.early.is_possible):
             return
         # Skip most records, because decoding one takes longer than this check.
-        if not self.early.possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
+        if not self.early.is_possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
             return
         plain = json.loads(kept.line)
         self._note_scores(plain)
-        if self.early.possible:
-            self._count(decode_record(kept.line))
+        if self.early.is_possible:
+            self._count_record(decode_record(kept.line))
 
-    def keep_crash(self, case: str, message: str) -> str | None:
+    def keep_crash_record(self, case: str, message: str) -> str | None:
         """Keep an error record of a case whose process died; return its benchmark, or None for an unplanned case."""
         planned = self.journal.find_planned(case)
         if planned is None:
@@ -351,15 +351,15 @@ class OpenRun:
             cause=CRASH,
             fingerprints=planned.fingerprints,
         )
-        self.keep(case, KeptRecord.of(record, None))
+        self.keep_record(case, KeptRecord.from_record(record, None))
         return planned.benchmark
 
-    def _count(self, record: Record) -> None:
+    def _count_record(self, record: Record) -> None:
         # A skipped case, for example after the budget was spent, has no score.
         decides = not self._is_held(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
-            self.early.end_for_money()
-        self.early.add(record.case, (record.benchmark, Row.of(record)) if decides else None)
+            self.early.end_for_budget()
+        self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _note_scores(self, plain: Mapping[str, Any]) -> None:
         """Check that the gates' metrics exist, and note the cases that `--lf` may rerun."""
@@ -375,17 +375,17 @@ class OpenRun:
             if problem:
                 self._give_up(SettingsError(problem))
 
-    def conclude(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
+    def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
         from evalsuite.output.reports.write import append_step_output, append_step_summary, nothing_more, write_run
 
-        usage = self.access.usage()
+        usage = self.access.get_usage()
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
-        stopped = None if self.early.ended else str(self.hopeless) if self.hopeless else interrupted
+        stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self.journal.find_counted()
-        if counted.missing and not (stopped or self.early.ended):
-            stopped = f"{number_of(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
+        if counted.missing and not (stopped or self.early.has_ended):
+            stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
         # An error of the run's files or of evalsuite itself, as opposed to an error of the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
@@ -393,20 +393,20 @@ class OpenRun:
             "stopped": stopped,
             "fault": str(self.hopeless) if is_own_fault else None,
             "usage": usage,
-            "early": self.early.facts(planned),
+            "early": self.early.describe_decisions(planned),
             "metrics": self._metrics,
             "remarks": [*_collect_remarks(self.journal, counted), *self._note_unused()],
             "other_failures": other_failures,
         }
         self.journal.end(_to_seconds(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
-        self._write_info(facts)
+        self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
         watchers = self._watchers
-        self.report = write_run(self.folder, declarations, watchers.sections if watchers else nothing_more)
+        self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else nothing_more)
         self.verdict = self.report.verdict
         if watchers is not None:
-            watchers.verdict(self.verdict, self.folder.path)
+            watchers.receive_verdict(self.verdict, self.folder.path)
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
         unsent = self._spans.finish() if self._spans is not None else ""
@@ -424,7 +424,7 @@ class OpenRun:
             for name in (planned.sample, planned.tags.get("cluster", planned.sample))
         }
         if unused := read_answers(file).list_unused(asked):
-            count = number_of(len(unused), "answer")
+            count = write_count(len(unused), "answer")
             yield f"--answers {file}: {count} not scored, because no case asked for them, among them {unused[0]!r}"
 
     @property
@@ -451,12 +451,12 @@ def _collect_remarks(journal: Journal, counted: Counted) -> list[str]:
     lines = []
     if counted.left_out:
         lines.append(
-            f"left out: {number_of(len(counted.left_out), 'case')} of earlier sessions, no longer asked for in this "
+            f"left out: {write_count(len(counted.left_out), 'case')} of earlier sessions, no longer asked for in this "
             f"way by this suite: {', '.join(counted.left_out[:3])}{' ...' if len(counted.left_out) > 3 else ''}"
         )
     if counted.damaged:
         lines.append(
-            f"left out, as their records are damaged: {number_of(len(counted.damaged), 'case')}, "
+            f"left out, as their records are damaged: {write_count(len(counted.damaged), 'case')}, "
             f"among them {counted.damaged[0]}"
         )
     requests, refused = journal.answers.count_refusals()
@@ -464,8 +464,8 @@ def _collect_remarks(journal: Journal, counted: Counted) -> list[str]:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
     if journal.lost:
         lines.append(
-            f"the journal was damaged and lost {number_of(journal.lost, 'row')}; what was in them was asked again"
+            f"the journal was damaged and lost {write_count(journal.lost, 'row')}; what was in them was asked again"
         )
     if journal.answers.damaged:
-        lines.append(f"asked again, as it was damaged: {number_of(journal.answers.damaged, 'stored answer')}")
+        lines.append(f"asked again, as it was damaged: {write_count(journal.answers.damaged, 'stored answer')}")
     return lines

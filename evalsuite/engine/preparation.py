@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import HIDDEN, redact
-from evalsuite.core.settings import OPTIONS, OWN_PACKAGES, Settings, check_batch, restore, take_over
-from evalsuite.engine.checks import check_given, check_reports, default_model
+from evalsuite.core.settings import (
+    OPTIONS,
+    OWN_PACKAGES,
+    Settings,
+    check_batch,
+    merge_earlier_settings,
+    restore_settings,
+)
+from evalsuite.engine.checks import check_given_options, check_reports, default_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,11 +52,11 @@ class RunSpec:
     quarantine: Quarantine | None = None  # Cases that do not count until a date; None if no file lists such cases.
 
     @property
-    def reports(self) -> Path:
+    def reports_folder(self) -> Path:
         """The folder of all runs."""
         return self.root / self.settings.reports
 
-    def info(self) -> dict[str, Any]:
+    def make_info(self) -> dict[str, Any]:
         """Return the specification's entries in `run.json`."""
         from evalsuite.gateway.concealment import public_settings
 
@@ -59,7 +66,7 @@ class RunSpec:
             "settings": public_settings(self.settings).plain(),
             "selection": self.selection,
             **({"quarantine": self.quarantine.plain()} if self.quarantine else {}),
-            "versions": find_versions(self.settings.program_env),
+            "versions": find_package_versions(self.settings.program_env),
         }
 
 
@@ -73,8 +80,8 @@ def prepare_run(
     runs: bool = True,
 ) -> RunSpec:
     """Take over the settings of an earlier run, and make the checks that are possible before collection."""
-    settings = _with_prices(settings, root)
-    settings, selection = take_over_run(settings, root / settings.reports, selection)
+    settings = _add_file_prices(settings, root)
+    settings, selection = take_over_earlier_run(settings, root / settings.reports, selection)
     lease = _take_lease(settings)
     try:
         make_importable(settings, root)
@@ -83,7 +90,7 @@ def prepare_run(
             if "reports" in settings.given:
                 check_reports(root / settings.reports)
         if settings.given:
-            check_given(settings, root, named if runs else frozenset())
+            check_given_options(settings, root, named if runs else frozenset())
         return RunSpec(
             settings=settings,
             model=settings.model or default_model(),
@@ -99,7 +106,7 @@ def prepare_run(
         raise
 
 
-def _with_prices(settings: Settings, root: Path) -> Settings:
+def _add_file_prices(settings: Settings, root: Path) -> Settings:
     """Add the prices of the user's file, which the run records, so that a resumed run does not need the file."""
     if settings.prices is None:
         return settings
@@ -109,7 +116,7 @@ def _with_prices(settings: Settings, root: Path) -> Settings:
     return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
 
 
-def take_over_run(
+def take_over_earlier_run(
     settings: Settings, reports: Path, selection: Mapping[str, Any]
 ) -> tuple[Settings, Mapping[str, Any]]:
     """Take settings and selection over from the resumed or replayed run, unless the user gave them."""
@@ -121,10 +128,10 @@ def take_over_run(
 
     folder = find_folder(reports, name)
     info = folder.info()
-    taken = take_over(settings, restore(info.get("settings", {})))
+    taken = merge_earlier_settings(settings, restore_settings(info.get("settings", {})))
     if settings.resume:
         demand_secrets(taken, name)
-        _demand_code(taken, name)
+        _refuse_unnamed_code(taken, name)
     model = info.get("model")
     if taken.model is None:
         taken = replace(taken, model=model)
@@ -140,7 +147,7 @@ def take_over_run(
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 
-def _demand_code(settings: Settings, run: str) -> None:
+def _refuse_unnamed_code(settings: Settings, run: str) -> None:
     """Refuse to import code that only a run's folder names, because the folder may come from anybody."""
     restored = [option for option in MODELS if option not in settings.given]
     for option in restored:
@@ -153,7 +160,7 @@ def _demand_code(settings: Settings, run: str) -> None:
             )
 
 
-def options_to_repeat(settings: Mapping[str, Any]) -> str:
+def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
     """Return the options that the user must repeat to resume a run, each with a space before it."""
     return "".join(f" {shlex.quote(option)}" for option in _list_repeated(settings))
 
@@ -162,7 +169,7 @@ def _list_repeated(settings: Mapping[str, Any]) -> Iterator[str]:
     for option in OPTIONS:
         value = str(settings.get(option.name) or "")
         if option.name in {*MODELS, *ADDRESSES} and (value.startswith(CODE) or HIDDEN in value):
-            yield f"{'-o' if option.per_project else ''}{option.shown}={value}"
+            yield f"{'-o' if option.per_project else ''}{option.shown_name}={value}"
 
 
 def _take_lease(settings: Settings) -> Lease | None:
@@ -233,7 +240,7 @@ def _read_package_versions() -> dict[str, str]:
     return found
 
 
-def find_versions(program_env: str) -> dict[str, str]:
+def find_package_versions(program_env: str) -> dict[str, str]:
     """Find the versions of Python and of packages that may change a score."""
     found = {"python": platform.python_version(), **_read_package_versions()}
     if program_env not in OWN_PACKAGES:

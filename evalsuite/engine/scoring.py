@@ -80,7 +80,7 @@ class CaseScores(dict[str, float]):
         raise ScoringError(f"no scorer gives the score {name!r}; there are {', '.join(map(repr, self)) or 'none'}")
 
 
-class SortedScorers(NamedTuple):
+class ScorerGroups(NamedTuple):
     """The scorers of a benchmark, grouped by how they run; one scorer may be in several groups."""
 
     rules: tuple[Any, ...]  # Scorers that are plain functions and run in the test's thread.
@@ -89,9 +89,9 @@ class SortedScorers(NamedTuple):
     asking: tuple[ModelScorer, ...]  # Scorers that ask a model of their own choice.
 
 
-def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:
+def group_scorers(scorers: Sequence[Any]) -> ScorerGroups:
     """Group scorers by how they run; called once per benchmark, because `isinstance` of a protocol is slow."""
-    return SortedScorers(
+    return ScorerGroups(
         tuple(scorer for scorer in scorers if callable(scorer) and not is_async(scorer)),
         tuple(scorer for scorer in scorers if is_async(scorer)),
         tuple(scorer for scorer in scorers if isinstance(scorer, JudgedScorer)),
@@ -99,22 +99,22 @@ def sort_scorers(scorers: Sequence[Any]) -> SortedScorers:
     )
 
 
-def name_of(part: object) -> str:
+def get_callable_name(part: object) -> str:
     """Return the name of a solver's or scorer's function or class, for messages."""
     inner = getattr(part, "func", part)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
-def own_judge(scorer: object) -> str:
+def get_own_judge(scorer: object) -> str:
     """Return the model that a scorer names as its judge; empty if the scorer asks the run's judge."""
     named = getattr(scorer, "models", None) or getattr(scorer, "model", None)
     first = named[0] if isinstance(named, tuple) else named
     return first if isinstance(first, str) else ""
 
 
-def asks_the_judge(scorer: object) -> bool:
+def needs_run_judge(scorer: object) -> bool:
     """Tell whether a scorer asks the run's judge."""
-    return isinstance(scorer, JudgedScorer) and not own_judge(scorer)
+    return isinstance(scorer, JudgedScorer) and not get_own_judge(scorer)
 
 
 def check_parts(name: str, solver: object, scorers: object) -> None:
@@ -122,12 +122,12 @@ def check_parts(name: str, solver: object, scorers: object) -> None:
     try:
         if solver is not None and not callable(solver):
             raise SettingsError(f"{_show_part(solver)} is not a solver; a solver is called with (sample, model)")
-        check_call(solver, "a solver takes (sample, model)")
+        check_callable(solver, "a solver takes (sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
             raise SettingsError(f"scorers must be a list; write scorers=[...] around {_show_part(scorers)}")
         for scorer in scorers:
             _check_scorer(scorer)
-        _check_names(scorers)
+        _check_score_names(scorers)
         if scorers and solver is None:
             raise SettingsError(
                 "it has scorers but no solver, so nothing would be scored; add solver=generate(), or leave out scorers"
@@ -141,10 +141,10 @@ def _check_scorer(scorer: object) -> None:
         return
     if not callable(scorer):
         raise SettingsError(f"{_show_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
-    check_call(scorer, A_SCORER)
+    check_callable(scorer, A_SCORER)
 
 
-def _check_names(scorers: Sequence[object]) -> None:
+def _check_score_names(scorers: Sequence[object]) -> None:
     # Only declared names can be compared before the first model call; other names are compared when scores arrive.
     given_by: dict[str, object] = {}
     for scorer in scorers:
@@ -155,15 +155,17 @@ def _check_names(scorers: Sequence[object]) -> None:
                 )
 
 
-def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError) -> None:
+def check_callable(
+    part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError
+) -> None:
     """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
         # Some of these functions also take two arguments, so the signature alone would not reveal the mistake.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
-            f"{wanted}; {name_of(part)} of {module} compares plain values: "
-            f"use a function of {namespace}, or call {name_of(part)} in a function of your own"
+            f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "
+            f"use a function of {namespace}, or call {get_callable_name(part)} in a function of your own"
         )
     try:
         signature = inspect.signature(part)  # type: ignore[arg-type] # a TypeError says that it cannot be called
@@ -172,12 +174,12 @@ def check_call(part: object, wanted: str, arguments: int = 2, *, error: type[Eva
     try:
         signature.bind(*[None] * arguments)
     except TypeError as mismatch:
-        hint = f"; write {name_of(part)}(), with parentheses" if module.startswith("evalsuite.") else ""
-        raise error(f"{wanted}; {name_of(part)} takes {signature}{hint}") from mismatch
+        hint = f"; write {get_callable_name(part)}(), with parentheses" if module.startswith("evalsuite.") else ""
+        raise error(f"{wanted}; {get_callable_name(part)} takes {signature}{hint}") from mismatch
 
 
 def _show_part(part: object) -> str:
-    name = name_of(part)
+    name = get_callable_name(part)
     return name if name != "function" else repr(part)
 
 
@@ -192,14 +194,14 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
                 f"the scorer {scorer} gave {scores!r:.80}, but has no name for this score: write it with def, or "
                 "return {'quality': ...}"
             )
-        return {scorer: scores}  # type: ignore[dict-item] # `read_value` reads it
+        return {scorer: scores}  # type: ignore[dict-item] # `read_score_value` reads it
     raise ScoringError(
         f"the scorer {scorer} gave {scores!r:.80}; it must give a number, a bool or named scores, for example "
         "{'quality': 0.5}"
     )
 
 
-def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
+def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
     """Convert a score to a float; numbers of numpy and similar packages are accepted.
 
     Args:
@@ -227,12 +229,12 @@ def read_value(name: str, value: Any, scorer_name: str, declared: tuple[float, f
     return within
 
 
-def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
+def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
     """Run a scorer that calls no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
     try:
-        return read_scores(scorer(sample, transcript), name_of(scorer))
+        return read_scores(scorer(sample, transcript), get_callable_name(scorer))
     except TypeError:
-        check_call(scorer, A_SCORER, error=ScoringError)
+        check_callable(scorer, A_SCORER, error=ScoringError)
         raise
     except SystemExit as error:
         raise ScoringError(f"a scorer called sys.exit({error.code!r}); it should raise an exception") from error
@@ -242,38 +244,42 @@ def score_by_rule(scorer: Scorer, sample: Sample, transcript: Transcript) -> Map
         raise ScoringError("a scorer raised KeyboardInterrupt; it should raise an exception") from error
 
 
-def scorers_fingerprint(scorers: Iterable[Any]) -> str:
+def hash_scorers(scorers: Iterable[Any]) -> str:
     """Hash scorers with their arguments and their versions."""
     return digest(sorted(map(_write_scorer, scorers)))
 
 
 def _write_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
-    cells = [stable_text(_make_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
-    arguments = "" if kind is scorer else stable_text(scorer)
+    cells = [write_stable_repr(_read_cell_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
+    arguments = "" if kind is scorer else write_stable_repr(scorer)
     # The fingerprint of a shipped scorer must not change if the scorer moves to another module.
-    module = "evalsuite" if _is_shipped(kind) else kind.__module__
+    module = "evalsuite" if _is_shipped_class(kind) else kind.__module__
     return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
 
 
-def stable_text(value: Any) -> str:
+def write_stable_repr(value: Any) -> str:
     """Return a repr that is equal in every process: members of sets are sorted, addresses are left out.
 
     The order of a set depends on the process's hash seed, and workers have seeds of their own.
     """
     if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(stable_text, value)))}}}"
+        return f"{{{', '.join(sorted(map(write_stable_repr, value)))}}}"
     if type(value) in {list, tuple}:
-        return f"[{', '.join(map(stable_text, value))}]"
+        return f"[{', '.join(map(write_stable_repr, value))}]"
     if type(value) is dict:
-        return f"{{{', '.join(f'{stable_text(key)}: {stable_text(inner)}' for key, inner in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{write_stable_repr(key)}: {write_stable_repr(inner)}' for key, inner in value.items())}}}"
+        )
     if is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.repr:  # type: ignore[attr-defined]
-        shown = [f"{field.name}={stable_text(getattr(value, field.name))}" for field in fields(value) if field.repr]
+        shown = [
+            f"{field.name}={write_stable_repr(getattr(value, field.name))}" for field in fields(value) if field.repr
+        ]
         return f"{type(value).__qualname__}({', '.join(shown)})"
     return ADDRESS.sub("", repr(value))
 
 
-def _make_content(cell: Any) -> Any:
+def _read_cell_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
@@ -285,7 +291,7 @@ def _write_version(scorer: Any, kind: Any) -> str:
     # Use the scorer's own version, else evalsuite's version for a shipped scorer, else the scorer's source code.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
-    if _is_shipped(kind):
+    if _is_shipped_class(kind):
         return version("evalsuite")
     try:
         return digest(inspect.getsource(kind))
@@ -293,5 +299,5 @@ def _write_version(scorer: Any, kind: Any) -> str:
         return "unknown"
 
 
-def _is_shipped(kind: Any) -> bool:
+def _is_shipped_class(kind: Any) -> bool:
     return str(kind.__module__).partition(".")[0] == "evalsuite"

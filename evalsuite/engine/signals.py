@@ -20,16 +20,16 @@ _terminal: list[int] = []
 
 def is_from_user() -> bool:
     """Tell whether a KeyboardInterrupt comes from the keyboard, not from the code under test."""
-    return bool(_received) or signal.getsignal(signal.SIGINT) not in {_interrupt, signal.SIG_IGN}
+    return bool(_received) or signal.getsignal(signal.SIGINT) not in {_handle_interrupt, signal.SIG_IGN}
 
 
-def ending_signal() -> str:
+def describe_ending_signal() -> str:
     """Describe the signal that ended the run; empty if no signal ended the run."""
     ending = [signal.Signals(number).name for number in _received if number != signal.SIGINT]
     return f"it was ended by {ending[0]}" if ending else ""
 
 
-def _interrupt(number: int, _frame: FrameType | None) -> None:
+def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
     """End the run cleanly at the first Ctrl-C, and immediately at a later Ctrl-C."""
     now = time.monotonic()
     if number not in _received:
@@ -63,7 +63,7 @@ def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int |
     for name in names:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
-            earlier[number] = signal.signal(number, _interrupt if name == "SIGINT" else terminate)
+            earlier[number] = signal.signal(number, _handle_interrupt if name == "SIGINT" else terminate)
     return earlier
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
-from evalsuite.engine.scoring import A_SCORER, check_call, name_of, own_judge, read_scores
+from evalsuite.engine.scoring import A_SCORER, check_callable, get_callable_name, get_own_judge, read_scores
 from evalsuite.gateway.concealment import public_settings
 from evalsuite.gateway.handle import Effects, Meter
 from evalsuite.solvers.applications import run_solver
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Score, Transcript, Usage
-    from evalsuite.engine.bound import Bound
+    from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedCase:
     """The transcript and the judgements of a case whose test comes next."""
 
     transcript: Transcript | None  # None if solving failed or the benchmark has no solver.
@@ -62,11 +62,11 @@ class Models:
         self._asker, self._settings, self._model = asker, public_settings(settings), model
         self._overrides = self._settings.model_params
 
-    def meter(self, scope: str) -> Meter:
+    def make_meter(self, scope: str) -> Meter:
         """Return a meter for one case, or for another part of a session that numbers its requests separately."""
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
-    def model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
+    def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; the tool calls of a named case are stored."""
         base_url = self._settings.model_base_url
         effects = Effects(self._asker, case, epoch) if case else None
@@ -87,42 +87,42 @@ class Models:
             return settings.user_model, settings.user_base_url
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
-    def judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
+    def get_judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
         """Return the run's judge, else the scorer's own judge (`own`); None if neither exists."""
         name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
-    def demand_judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
+    def require_judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
         """Return the run's judge."""
-        judge = self.judge(epoch, meter)
+        judge = self.get_judge(epoch, meter)
         if judge is None:
             raise SettingsError("this test asks a judge: name one with --judge-model")
         return judge
 
 
-async def solve(case: Case, models: Models) -> Solved:
+async def solve_case(case: Case, models: Models) -> SolvedCase:
     """Solve a case and have it judged. Never raises: failures are part of the result."""
-    started, meter = time.monotonic(), models.meter(case.scope)
+    started, meter = time.monotonic(), models.make_meter(case.storage_scope)
     of_judge, transcript = Meter(meter), None
     error: BaseException | None = None
     results: Sequence[tuple[Mapping[str, float | Score] | None, BaseException | None]] = ()
-    model = models.model(case.epoch, meter, case.scope)
+    model = models.get_model(case.epoch, meter, case.storage_scope)
     model.faults = case.bound.faults
     try:
         if case.bound.solver is not None:
-            transcript, error = await _attempt(partial(run_solver, case.bound.solver, case.sample, model))
+            transcript, error = await _capture_outcome(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
-            judge_of = partial(models.judge, case.epoch, of_judge)
-            scorings = _list_waiting(case, transcript, judge_of, models.model(case.epoch, meter))
-            results = await asyncio.gather(*map(_attempt, scorings))
+            judge_of = partial(models.get_judge, case.epoch, of_judge)
+            scorings = _list_waiting(case, transcript, judge_of, models.get_model(case.epoch, meter))
+            results = await asyncio.gather(*map(_capture_outcome, scorings))
     finally:
         model.close_endpoints()
     await model.finish()
     errors = [failure for _, failure in results if failure is not None]
     unread = [failure for failure in errors if isinstance(failure, JudgeError) and failure.log]
-    return Solved(
+    return SolvedCase(
         transcript,
         [scores for scores, _ in results if scores is not None],
         error or next(iter(errors), None),
@@ -145,7 +145,7 @@ def _list_waiting(
     waiting: list[tuple[object, Scoring]] = [
         *((scorer, partial(_call_scorer, scorer, case, transcript)) for scorer in asynchronous),
         *(
-            (scorer, partial(_call_judged_scorer, scorer, case, transcript, judge_of(own_judge(scorer))))
+            (scorer, partial(_call_judged_scorer, scorer, case, transcript, judge_of(get_own_judge(scorer))))
             for scorer in judged
         ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
@@ -173,15 +173,15 @@ async def _call_scorer(
     try:
         return await scorer(case.sample, transcript)
     except TypeError:
-        check_call(scorer, A_SCORER, error=ScoringError)
+        check_callable(scorer, A_SCORER, error=ScoringError)
         raise
 
 
 async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
-    return read_scores(await scoring(), name_of(scorer))
+    return read_scores(await scoring(), get_callable_name(scorer))
 
 
-async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+async def _capture_outcome(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because any exception of a case's code is the case's own error.
 
     The coroutine is created here, because a task that is cancelled before its first step would never await the
@@ -201,7 +201,7 @@ async def _attempt(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseExce
 IN_ONE_BATCH = 50_000  # maximum cases in flight if requests are sent in batches: the size of the largest batch
 
 
-def window_of(settings: Settings, workers: int = 1) -> int:
+def compute_window(settings: Settings, workers: int = 1) -> int:
     """Return how many cases a process keeps in flight: its share of the connections, doubled with several processes.
 
     Doubling keeps connections busy when another process falls behind.
@@ -250,8 +250,8 @@ class Prefetcher:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
         self._tasks: set[asyncio.Task[None]] = set()
         # The main thread waits for these futures and removes them, so that the threads seldom have to wake each other.
-        self._results: dict[Case, Future[Solved]] = {}
-        self._bounds: set[Bound] = set()
+        self._results: dict[Case, Future[SolvedCase]] = {}
+        self._bounds: set[BoundBenchmark] = set()
         self._in_flight = 0
 
     def begin(self, case: Case | None) -> None:
@@ -261,7 +261,7 @@ class Prefetcher:
             # Do not start a case twice: a started case may be removed from the results before the loop runs this call.
             self._background.soon(self._begin, None if is_started else case)
 
-    def result(self, case: Case) -> Solved:
+    def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
         self._background.refuse_in_child()
         future = self._results.get(case) or self._background.run(self._find_or_start(case))
@@ -272,21 +272,21 @@ class Prefetcher:
 
     def _begin(self, case: Case | None) -> None:
         if case is not None and case not in self._results:
-            self._start(case)
-        self._refill()
+            self._start_solving(case)
+        self._fill_window()
 
-    async def _find_or_start(self, case: Case) -> Future[Solved]:
-        return self._results.get(case) or self._start(case)
+    async def _find_or_start(self, case: Case) -> Future[SolvedCase]:
+        return self._results.get(case) or self._start_solving(case)
 
-    def _refill(self) -> None:
+    def _fill_window(self) -> None:
         # Limit the look-ahead, because during a slow test the results that wait for their tests would pile up.
         coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
             if case not in self._results:
-                self._start(case)
+                self._start_solving(case)
 
-    def _start(self, case: Case) -> Future[Solved]:
-        future: Future[Solved] = Future()
+    def _start_solving(self, case: Case) -> Future[SolvedCase]:
+        future: Future[SolvedCase] = Future()
         self._results[case] = future
         self._bounds.add(case.bound)
         self._in_flight += 1
@@ -295,9 +295,9 @@ class Prefetcher:
         task.add_done_callback(self._note_done)
         return future
 
-    async def _solve(self, case: Case, future: Future[Solved]) -> None:
+    async def _solve(self, case: Case, future: Future[SolvedCase]) -> None:
         try:
-            solved = await solve(case, self._models)
+            solved = await solve_case(case, self._models)
         except asyncio.CancelledError:
             future.cancel()
             raise
@@ -314,7 +314,7 @@ class Prefetcher:
     def _note_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._in_flight -= 1
-        self._refill()
+        self._fill_window()
 
     async def aclose(self) -> None:
         """Cancel the cases in flight, and close solvers and scorers."""

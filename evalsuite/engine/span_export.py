@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.applications.span_receiver import require_opentelemetry
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import decode_record
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.gateway.concealment import name_with_epoch
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class SpanExport:
             **({"error.type": record.cause} if record.cause else {}),
         }
         error = (record.error or "")[:LONGEST_TEXT] if record.outcome == "error" else None
-        self._add(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
+        self._export_span(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
 
     def add_call(self, request: Request, completion: Completion) -> None:
         """Export a call that has just been answered."""
@@ -117,9 +117,9 @@ class SpanExport:
             **_describe_usage(completion.usage),
         }
         case = name_with_epoch(request.draw.rpartition(" #")[0])
-        self._add(f"{operation} {request.model}", case, f"call {self._calls}", completion.seconds, attributes)
+        self._export_span(f"{operation} {request.model}", case, f"call {self._calls}", completion.seconds, attributes)
 
-    def _add(
+    def _export_span(
         self,
         name: str,
         case: str,
@@ -160,7 +160,9 @@ class SpanExport:
         self._processor.shutdown()
         lost = self._exporter.lost
         return (
-            f"--otel: the collector did not accept {number_of(lost, 'span')}; is {ENDPOINTS[1]} right?" if lost else ""
+            f"--otel: the collector did not accept {write_count(lost, 'span')}; is {ENDPOINTS[1]} right?"
+            if lost
+            else ""
         )
 
 

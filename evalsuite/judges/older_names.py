@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from evalsuite.core.keywords import generation_params
+from evalsuite.core.keywords import select_generation_params
 from evalsuite.judges.forms import QUALITY, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
 from evalsuite.judges.rubrics import rubric
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
     """Let one judge score the answer without reasons; `rubric(scale=(1, 10))` asks for reasons first."""
-    checked = {"temperature": 0.0, **generation_params(single, params)}
+    checked = {"temperature": 0.0, **select_generation_params(single, params)}
     return JudgeScorer(Sampled(ScoresForm(read_aspects(aspects)), attempts=attempts, params=checked), model=model)
 
 

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
-from evalsuite.core.keywords import generation_params
+from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
 from evalsuite.judges.criteria import Each, OrCannotTell, Template, as_criteria, criteria_of
@@ -134,7 +134,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             attempts=attempts,
             model=str(model or ""),
             quorum=quorum,
-            params=generation_params(rubric, params),
+            params=select_generation_params(rubric, params),
         )
     asked: Criteria | None
     if template is not None:
@@ -159,7 +159,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         passes,
         confirm_failures,
         attempts,
-        generation_params(rubric, params),
+        select_generation_params(rubric, params),
         cannot_tell,
     )
 

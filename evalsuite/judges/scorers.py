@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
-from evalsuite.core.keywords import generation_params
+from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Score
 from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
 from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
@@ -159,7 +159,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     rivals = (compare,) if compare else ()
     form = _choose_form(_as_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
     debaters = make_debaters(roles, same_role=same_role)
-    checked = {"temperature": 0.0, **generation_params(panel, params)}
+    checked = {"temperature": 0.0, **select_generation_params(panel, params)}
     judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
     if on_demand:
         if not isinstance(form, PairedScores) or not swap:

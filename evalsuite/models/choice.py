@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from evalsuite.core.entry_points import SHIPPED, find_target, load, names
+from evalsuite.core.entry_points import SHIPPED, find_target, list_names, load_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if not model or (colon and not rest):
         raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_kinds()}")
     target = find_target("evalsuite.models", kind) if colon else None
-    near = get_close_matches(kind, names("evalsuite.models"), 1, 0.8) if target is None and colon else []
+    near = get_close_matches(kind, list_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
@@ -49,7 +49,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 
         credentials = credentials or Credentials()
         return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url))
-    make: OpenBackend = load(target)
+    make: OpenBackend = load_target(target)
     try:
         return make(rest, base_url)
     except EvalsuiteError:
@@ -72,5 +72,5 @@ def runs_other_code(model: str) -> bool:
 
 
 def _list_kinds() -> str:
-    own = [name for name in names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
+    own = [name for name in list_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
     return "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])

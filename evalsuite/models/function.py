@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import digest, dumps, encode_request
-from evalsuite.core.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.threads import RaisedInThread, is_async, run_in_thread
 from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_usage, split_reasoning
 from evalsuite.models.embeddings_format import encode_vector
@@ -105,7 +105,7 @@ class FunctionBackend:
     async def _call(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
         if is_async(function):
             return await function(messages, **taken)
-        returned = await in_thread(function, messages, **taken)
+        returned = await run_in_thread(function, messages, **taken)
         return await returned if inspect.isawaitable(returned) else returned
 
     def _refusal(self, error: BaseException) -> RequestRefused:

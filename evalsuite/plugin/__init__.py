@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.declarations import is_run
+from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import EvalsuiteError
 from evalsuite.plugin.collection import (
-    check_cases,
+    add_parameters_to_samples,
+    check_judge_and_sandboxes,
     check_options,
     choose_items,
     count_collected,
     make_items,
     mark_function,
-    pass_parameters,
     shorten_report,
 )
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
@@ -28,8 +28,16 @@ from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import list_models, name_former_options
 from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
-from evalsuite.plugin.pytest_internals import leave_out_unknown_lines
-from evalsuite.plugin.session import conclude, make_header, only_plan, send_plan, show_summary, start, stop
+from evalsuite.plugin.pytest_internals import remove_unknown_lines
+from evalsuite.plugin.session import (
+    configure_plan_only,
+    finish_session,
+    make_header,
+    send_plan,
+    show_summary,
+    start_process,
+    stop_process,
+)
 from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
 
 if TYPE_CHECKING:
@@ -42,10 +50,10 @@ __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare options and ini keys, and keep pytest from importing code in a run's folder."""
     from evalsuite.plugin.options import add_options
-    from evalsuite.plugin.pytest_internals import leave_out_conftests
+    from evalsuite.plugin.pytest_internals import skip_conftests_of_data
 
     add_options(parser)
-    leave_out_conftests(pluginmanager, lambda folder: any(map(is_run, (folder, *folder.parents))))
+    skip_conftests_of_data(pluginmanager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -58,7 +66,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Set how -n distributes cases, and let --plan run no cases; for several models, run a session per model."""
-    only_plan(config)
+    configure_plan_only(config)
     prefer_worksteal(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
     if len(models) < 2:
@@ -73,7 +81,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the settings, and set this process up as the controlling one or as a worker."""
-    start(config)
+    start_process(config)
 
 
 @pytest.hookimpl(trylast=True)
@@ -104,12 +112,12 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Give a worker its connection to the gateway."""
-    node.config.stash[LISTENER].connect(node)
+    node.config.stash[LISTENER].connect_node(node)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Ignore the folders of runs, because they contain only data and may come from anybody."""
-    return is_run(collection_path) or None
+    return is_run_folder(collection_path) or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -140,7 +148,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Refuse modes and gates that apply to no case, before any case runs."""
-    pass_parameters(items)
+    add_parameters_to_samples(items)
     check_options(session, items)
 
 
@@ -151,7 +159,7 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
     The function's name begins with `pytest_`, because pytest ignores all other names.
     """
     choose_items(config, items)
-    check_cases(session, items)
+    check_judge_and_sandboxes(session, items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -194,13 +202,13 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Let pytest show where a signal arrived, even if the signal arrived between two lines."""
-    leave_out_unknown_lines(excinfo)
+    remove_unknown_lines(excinfo)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the report and set the exit status."""
-    conclude(session)
+    finish_session(session)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -210,4 +218,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close everything that was opened."""
-    stop(config)
+    stop_process(config)

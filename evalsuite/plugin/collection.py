@@ -11,11 +11,11 @@ import pytest
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.plugin.items import LEFT_OUT, MARK, case_of, cases_of, is_left_out
+from evalsuite.plugin.items import LEFT_OUT, MARK, get_case, is_skipped_benchmark, list_cases
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import gates_on_command_line, is_asked_for
+from evalsuite.plugin.options import read_command_line_gates, requests_cases
 from evalsuite.plugin.process import PROCESS
-from evalsuite.plugin.xdist import data_of_worker
+from evalsuite.plugin.xdist import get_worker_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,27 +51,27 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
         return
-    from evalsuite.engine.bound import bind
+    from evalsuite.engine.bound import bind_benchmark
     from evalsuite.engine.cases import make_cases
-    from evalsuite.engine.declaration import may_fail
+    from evalsuite.engine.declaration import can_test_fail
 
     config = metafunc.config
-    declaration = replace(mark.args[0], asserts=may_fail(metafunc.function))
+    declaration = replace(mark.args[0], asserts=can_test_fail(metafunc.function))
     process, listener = config.stash[PROCESS], config.stash.get(LISTENER, None)
     settings, name = process.settings, process.model_name
     try:
         reason = _find_why_unaskable(config)
-        if reason and not is_asked_for(config):
+        if reason and not requests_cases(config):
             skipped = pytest.param(None, marks=pytest.mark.skip(reason), id=LEFT_OUT)
             metafunc.parametrize(FIXTURE, [skipped], indirect=True)
             return
         if reason:
             raise pytest.Collector.CollectError(reason)
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
-        bound = bind(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
+        bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         # Make all cases if the run is resumed, because the session also notes the cases that it leaves out.
-        may_match = _any_case if settings.resume else _find_keyword_filter(metafunc)
-        cases, ids = make_cases(bound, settings, process.deal, may_match)
+        may_match = _select_any_case if settings.resume else _find_keyword_filter(metafunc)
+        cases, ids = make_cases(bound, settings, process.shard_assignment, may_match)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)
@@ -92,7 +92,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 def count_collected(config: pytest.Config, made: object) -> None:
     """Count the cases that pytest made from a function, and the cases that -k left out before."""
-    cases = cases_of(made) if isinstance(made, list) else []
+    cases = list_cases(made) if isinstance(made, list) else []
     if not cases:
         return
     choice, collected = cases[0].choice, config.stash[PROCESS].collected
@@ -108,11 +108,11 @@ def _find_why_unaskable(config: pytest.Config) -> str:
         return ""
     if LISTENER not in config.stash:
         # Only the controlling process has the keys, so it sends its workers the reason.
-        return str(data_of_worker(config)[0]["unaskable"])
-    return config.stash[LISTENER].why_unaskable()
+        return str(get_worker_data(config)[0]["unaskable"])
+    return config.stash[LISTENER].explain_unaskable()
 
 
-def _any_case(_id: str) -> bool:
+def _select_any_case(_id: str) -> bool:
     return True
 
 
@@ -126,10 +126,10 @@ def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
 
     text = metafunc.config.option.keyword.strip()
     if not text or has_parameters(metafunc) or _has_renaming_hooks(metafunc.config):
-        return _any_case
+        return _select_any_case
     matches, name = compile_keywords(text, metafunc.definition), metafunc.definition.name
     if matches is None:
-        return _any_case
+        return _select_any_case
     return lambda id_: matches(f"{name}[{id_}]")
 
 
@@ -153,10 +153,10 @@ def shorten_report(report: pytest.CollectReport) -> None:
     report.longrepr = f"{place}{call.excinfo.value}"
 
 
-def pass_parameters(items: Sequence[pytest.Item]) -> None:
+def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
     """Add the values of a `pytest.mark.parametrize` beside `@benchmark` to the cases' samples."""
     for item in items:
-        case = case_of(item)
+        case = get_case(item)
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
         own = {name: value for name, value in parameters.items() if name != FIXTURE}
         if case is not None and own:
@@ -167,31 +167,31 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Check that modes and gates apply to some of the collected cases."""
     config = session.config
     settings = config.stash[PROCESS].settings
-    gates: Sequence[str] = gates_on_command_line(config)
+    gates: Sequence[str] = read_command_line_gates(config)
     if config.option.collectonly:
         settings, gates = replace(settings, gate=()), ()
     if not (settings.mode or settings.gate):
         return
     from evalsuite.engine.checks import find_unmet_option
 
-    _refuse(session, items, find_unmet_option(cases_of(items), settings, gates))
+    _stop_for_problem(session, items, find_unmet_option(list_cases(items), settings, gates))
 
 
-def check_cases(session: pytest.Session, items: list[pytest.Item]) -> None:
+def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Check that the judge and the sandboxes that the chosen cases need are available."""
-    if items and all(map(is_left_out, items)):
-        _refuse(session, items, str(next(items[0].iter_markers("skip")).args[0]))
+    if items and all(map(is_skipped_benchmark, items)):
+        _stop_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     option = session.config.option
-    cases = cases_of(items)
+    cases = list_cases(items)
     if not cases or option.collectonly or option.setupplan:
         return
     from evalsuite.engine.checks import find_missing_judge, find_missing_sandbox
 
     settings = session.config.stash[PROCESS].settings
-    _refuse(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))
+    _stop_for_problem(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))
 
 
-def _refuse(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
+def _stop_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
     """End the run before any model call if there is a problem."""
     if not problem:
         return
@@ -209,16 +209,16 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
         # No cases of other shards exist, except one for each function without a case in this shard.
         others = [
             item
-            for item, case in zip(items, map(case_of, items), strict=True)
-            if case is not None and not process.deal.is_mine(case.bound.name, case.source.id)
+            for item, case in zip(items, map(get_case, items), strict=True)
+            if case is not None and not process.shard_assignment.is_assigned_here(case.bound.name, case.source.id)
         ]
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=others)
     if settings.may_end_early:
-        from evalsuite.engine.cases import put_in_order
+        from evalsuite.engine.cases import order_items
 
-        items[:] = put_in_order(items, case_of, settings, process.workers)
+        items[:] = order_items(items, get_case, settings, process.workers)
 
 
 def read_selection(config: pytest.Config) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, in_words
+from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, describe_exception
 from evalsuite.core.settings import OWN_PACKAGES
 from evalsuite.engine.checks import NO_MODEL, default_model
 
@@ -50,7 +50,7 @@ EXTRAS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The result of one check, shown as a line of the table."""
 
     subject: str  # What was checked.
@@ -59,7 +59,7 @@ class Finding:
     fault: bool = False  # Whether a run would fail for this reason.
 
 
-def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
+def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[CheckResult]:
     """Check everything that a run with these settings would need."""
     findings = [_describe_machine(), *_check_model("model", settings.model or default_model(), settings)]
     if settings.judge_model:
@@ -70,23 +70,23 @@ def examine(settings: Settings, root: Path, *, programs: bool) -> list[Finding]:
         *findings,
         _check_sandbox(settings, fault=programs),
         *_check_extras(),
-        _check_folder(settings, root),
+        _check_runs_folder(settings, root),
         *_check_data(settings, root),
     ]
 
 
-def _describe_machine() -> Finding:
+def _describe_machine() -> CheckResult:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return Finding("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
+    return CheckResult("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
 
 
-def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Finding]:
+def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[CheckResult]:
     from evalsuite.gateway.opening import credentials_of
     from evalsuite.models.choice import open_backend
 
     if name is None:
-        yield Finding(role, MISSING, NO_MODEL, fault=True)
+        yield CheckResult(role, MISSING, NO_MODEL, fault=True)
         return
     base_url: str | None = getattr(settings, f"{role}_base_url")
     try:
@@ -94,13 +94,13 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Fi
         backend = open_backend(name, base_url, credentials)
         backend.check()
     except EvalsuiteError as error:
-        yield Finding(role, BROKEN, f"{name}: {error}", fault=True)
+        yield CheckResult(role, BROKEN, f"{name}: {error}", fault=True)
         return
     if not hasattr(backend, "offers"):
-        yield Finding(role, OK, name)
+        yield CheckResult(role, OK, name)
         return
     key = credentials.access(name, base_url)
-    yield Finding(
+    yield CheckResult(
         f"{role}'s key",
         *(
             (OK, f"{key.key_name} is set")
@@ -108,29 +108,31 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Fi
             else (UNKNOWN, f"{key.key_name} is not set, or not meant for this address")
         ),
     )
-    yield asyncio.run(_check_listing(role, name, backend))
+    yield asyncio.run(_check_server_models(role, name, backend))
 
 
-async def _check_listing(role: str, name: str, backend: Any) -> Finding:
+async def _check_server_models(role: str, name: str, backend: Any) -> CheckResult:
     """Check that the server can be reached, accepts the key, and offers the model."""
     try:
         offered = await backend.offers()
     except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails
-        return Finding(role, BROKEN, f"{name}: {error}", fault=True)
+        return CheckResult(role, BROKEN, f"{name}: {error}", fault=True)
     finally:
         await backend.aclose()
     if offered is None:
-        return Finding(role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}")
+        return CheckResult(
+            role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}"
+        )
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
         # Other servers may accept aliases, or serve one model under any name.
         openai = backend.base_url.startswith("https://api.openai.com/")
-        return Finding(role, BROKEN if openai else UNKNOWN, words, fault=openai)
-    return Finding(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
+        return CheckResult(role, BROKEN if openai else UNKNOWN, words, fault=openai)
+    return CheckResult(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
 
 
-def _check_sandbox(settings: Settings, *, fault: bool) -> Finding:
+def _check_sandbox(settings: Settings, *, fault: bool) -> CheckResult:
     """Try the sandbox, but do not build a named environment that does not exist yet."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
@@ -141,51 +143,53 @@ def _check_sandbox(settings: Settings, *, fault: bool) -> Finding:
         tier = asyncio.run(sandbox.probe())
     except (SandboxUnavailable, SettingsError) as error:
         own = settings.sandbox == type(settings)().sandbox
-        return Finding(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
+        return CheckResult(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
     if settings.program_env not in OWN_PACKAGES:
-        return Finding(SANDBOX, OK, f"{tier}, with evalsuite_program_env {settings.program_env}")
+        return CheckResult(SANDBOX, OK, f"{tier}, with evalsuite_program_env {settings.program_env}")
     versions = sandbox.environment.mentioned
     if "pandas" not in sandbox.environment.installed:
-        return Finding(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
-    return Finding(SANDBOX, OK, f"{tier}: {versions}")
+        return CheckResult(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
+    return CheckResult(SANDBOX, OK, f"{tier}: {versions}")
 
 
-def _check_extras() -> Iterator[Finding]:
+def _check_extras() -> Iterator[CheckResult]:
     for extra, (modules, purpose) in EXTRAS.items():
-        absent = [module for module in modules if not _is_there(module)]
+        absent = [module for module in modules if not _is_importable(module)]
         advice = f"{purpose}: pip install 'evalsuite[{extra}]'"
-        yield Finding(f"extra {extra}", MISSING if absent else OK, advice if absent else purpose)
+        yield CheckResult(f"extra {extra}", MISSING if absent else OK, advice if absent else purpose)
 
 
-def _is_there(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the parent package is missing
         return False
 
 
-def _check_folder(settings: Settings, root: Path) -> Finding:
+def _check_runs_folder(settings: Settings, root: Path) -> CheckResult:
     folder = root / settings.reports
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        return Finding("runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True)
+        return CheckResult(
+            "runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True
+        )
     try:
         free = shutil.disk_usage(nearest).free
     except OSError as error:
-        return Finding("runs", UNKNOWN, f"{folder}: {in_words(error)}")
+        return CheckResult("runs", UNKNOWN, f"{folder}: {describe_exception(error)}")
     room = f"{folder}: {free / GIBIBYTE:.1f} GiB free"
-    return Finding("runs", OK, room) if free >= LEAST_DISK else Finding("runs", BROKEN, room, fault=True)
+    return CheckResult("runs", OK, room) if free >= LEAST_DISK else CheckResult("runs", BROKEN, room, fault=True)
 
 
-def _check_data(settings: Settings, root: Path) -> Iterator[Finding]:
+def _check_data(settings: Settings, root: Path) -> Iterator[CheckResult]:
     if not settings.data:
         return
     folder = root / settings.data
     if not folder.is_dir():
-        yield Finding("data", MISSING, f"--data {settings.data}: no such folder", fault=True)
+        yield CheckResult("data", MISSING, f"--data {settings.data}: no such folder", fault=True)
         return
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    yield Finding("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")
+    yield CheckResult("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")
 
 
 WIDTH = 100  # columns of the table
@@ -202,15 +206,15 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     from evalsuite.engine.preparation import make_importable
     from evalsuite.output.reports.markdown import terminal_table
     from evalsuite.output.reports.section import Column, Table
-    from evalsuite.plugin.options import settings_of
+    from evalsuite.plugin.options import read_config_settings
 
     try:
-        settings = settings_of(config)
+        settings = read_config_settings(config)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
     make_importable(settings, config.rootpath)
-    findings = examine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
-    if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_none(config):
+    findings = check_machine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
+    if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_no_sandbox(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
     # Columns are separated by two spaces.
     width = WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
@@ -227,10 +231,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     return int(bool(faults))
 
 
-def _needs_none(config: pytest.Config) -> bool:
+def _needs_no_sandbox(config: pytest.Config) -> bool:
     """Tell whether the suite has cases but no case that runs programs written by a model."""
-    from evalsuite.plugin.items import cases_of
+    from evalsuite.plugin.items import list_cases
     from evalsuite.plugin.pytest_internals import collect_items
 
-    cases = cases_of(collect_items(config))
+    cases = list_cases(collect_items(config))
     return bool(cases) and not any(True for case in cases for _ in case.sandboxes())

@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import Detached, SettingsError
-from evalsuite.plugin.items import case_of, findings_of, running_items
+from evalsuite.plugin.items import get_case, get_findings, running_items
 from evalsuite.plugin.process import PROCESS
 
 if TYPE_CHECKING:
@@ -35,17 +35,17 @@ class RunningCase(NamedTuple):
 def evalsuite_case() -> RunningCase:
     """The item's case, solved and scored; every benchmark's test uses this fixture."""
     item = running_items[-1]
-    case = case_of(item)
+    case = get_case(item)
     if case is None:
         names = getattr(item, "fixturenames", ())
         asked_for = next((name for name in names if name in OF_A_CASE), FIXTURE)
         raise SettingsError(f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}")
-    findings = findings_of(item)
+    findings = get_findings(item)
     if case.bound.solver is not None:
-        solved = item.config.stash[PROCESS].result(case)
+        solved = item.config.stash[PROCESS].wait_for_result(case)
         if isinstance(solved.error, Detached):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
-        findings.score(case, solved)
+        findings.score_case(case, solved)
         # junit and other tools show these properties.
         item.user_properties.extend(findings.scores.items())
     return RunningCase(case, findings)
@@ -60,29 +60,29 @@ def sample(evalsuite_case: RunningCase) -> Sample:
 @pytest.fixture
 def transcript(evalsuite_case: RunningCase) -> Transcript:
     """The messages and program runs of this case, and the final answer."""
-    return evalsuite_case.findings.transcript_of(evalsuite_case.case)
+    return evalsuite_case.findings.get_transcript(evalsuite_case.case)
 
 
 @pytest.fixture
 def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     """The scores of this case: a mapping of metric names to finite numbers."""
-    return evalsuite_case.findings.scores_of(evalsuite_case.case)
+    return evalsuite_case.findings.get_scores(evalsuite_case.case)
 
 
-def _lend(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
-    from evalsuite.engine.case_record import lend
+def _provide_model(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
+    from evalsuite.engine.case_record import provide_model
 
     process, item = request.config.stash[PROCESS], request.node
-    case = case_of(item)
-    findings = findings_of(item) if case else None
-    with lend(process.models, process.background.loop, case, item.nodeid, findings, judge=judge) as model:
+    case = get_case(item)
+    findings = get_findings(item) if case else None
+    with provide_model(process.models, process.background_loop.loop, case, item.nodeid, findings, judge=judge) as model:
         yield model
 
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The model under test."""
-    yield from _lend(request, judge=False)
+    yield from _provide_model(request, judge=False)
 
 
 @pytest.fixture
@@ -94,4 +94,4 @@ def endpoint(model: BlockingModel) -> Endpoint:
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The run's judge; without a judge, an error explains how to name one."""
-    yield from _lend(request, judge=True)
+    yield from _provide_model(request, judge=True)

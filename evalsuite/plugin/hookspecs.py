@@ -71,28 +71,28 @@ class HookWatchers:
         """Exceptions of implementations, one line per hook."""
         return list(self._faults.values())
 
-    def record(self, line: str) -> None:
+    def receive_record(self, line: str) -> None:
         """Pass a record, given as a line of `records.jsonl`, to the hook's implementations."""
         if self._wants_records:
             from evalsuite.core.json_codec import decode_record
 
-            with self._guard("pytest_evalsuite_record"):
+            with self._report_exceptions("pytest_evalsuite_record"):
                 record = decode_record(line)
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
-    def sections(self, run: Run, verdict: Verdict) -> list[Section]:
+    def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
         sections: list[Section] = []
-        with self._guard("pytest_evalsuite_report"):
+        with self._report_exceptions("pytest_evalsuite_report"):
             for added in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
                 sections += map(_check_section, added)
         return sections
 
-    def verdict(self, verdict: Verdict, folder: Path) -> None:
-        with self._guard("pytest_evalsuite_verdict"):
+    def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
+        with self._report_exceptions("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 
     @contextmanager
-    def _guard(self, hook: str) -> Iterator[None]:
+    def _report_exceptions(self, hook: str) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:

@@ -22,31 +22,31 @@ running_items: list[pytest.Item] = []
 """The running items, innermost last: a test may run another session of pytest within this process."""
 
 
-def case_of(item: pytest.Item) -> Case | None:
+def get_case(item: pytest.Item) -> Case | None:
     """Return an item's case; None if the item is not a case."""
     parameters = getattr(item, "callspec", None)
     return parameters.params.get(FIXTURE) if parameters else None
 
 
-def is_left_out(item: pytest.Item) -> bool:
+def is_skipped_benchmark(item: pytest.Item) -> bool:
     """Tell whether an item represents a benchmark's cases, which are skipped because no model can be called."""
     parameters = getattr(item, "callspec", None)
     return parameters is not None and FIXTURE in parameters.params and parameters.params[FIXTURE] is None
 
 
-def cases_of(items: Iterable[pytest.Item]) -> list[Case]:
+def list_cases(items: Iterable[pytest.Item]) -> list[Case]:
     """Return the cases among items."""
-    return [case for item in items if (case := case_of(item)) is not None]
+    return [case for item in items if (case := get_case(item)) is not None]
 
 
-def findings_of(item: pytest.Item) -> CaseFindings:
+def get_findings(item: pytest.Item) -> CaseFindings:
     """Return a case's findings, which start empty for each run of the item, because some plugins repeat items."""
     from evalsuite.engine.case_record import CaseFindings
 
     return item.stash.setdefault(FINDINGS, CaseFindings())
 
 
-def solvable_case(item: pytest.Item) -> Case | None:
+def get_solvable_case(item: pytest.Item) -> Case | None:
     """Return an item's case; None if the item is not a case or its benchmark has no solver."""
-    case = case_of(item)
+    case = get_case(item)
     return case if case is not None and case.bound.solver is not None else None

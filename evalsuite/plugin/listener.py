@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.declarations import names_benchmark
-from evalsuite.core.errors import EvalsuiteError, RunError, for_terminal, in_words
-from evalsuite.core.phrases import number_of
+from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
+from evalsuite.core.phrases import write_count
 from evalsuite.engine.signals import handle_signals
-from evalsuite.plugin.items import RECORD, cases_of
-from evalsuite.plugin.options import gates_on_command_line
+from evalsuite.plugin.items import RECORD, list_cases
+from evalsuite.plugin.options import read_command_line_gates
 from evalsuite.plugin.process import PROCESS
-from evalsuite.plugin.pytest_internals import terminal_file
-from evalsuite.plugin.xdist import connect_worker, planned_by, stop_distributing
+from evalsuite.plugin.pytest_internals import get_terminal_file
+from evalsuite.plugin.xdist import connect_worker, get_planned_count, stop_distributing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
 
 
-class Listener:
+class ReportListener:
     """The plugin that receives reports. Every session has a listener, which opens the run when the first case begins.
 
     Attributes:
@@ -78,12 +78,12 @@ class Listener:
                 try:
                     self._run = self._make_run()
                 except (EvalsuiteError, OSError) as error:
-                    self.broken = f"the run cannot begin: {in_words(error)}"
+                    self.broken = f"the run cannot begin: {describe_exception(error)}"
                     self._failure = RunError(self.broken)
                     raise self._failure from error
             return self._run
 
-    def open(self) -> OpenRun:
+    def open_run(self) -> OpenRun:
         """Return the run in the main thread before the first case runs; end the session if the run cannot be made."""
         try:
             return self.run
@@ -94,38 +94,45 @@ class Listener:
         from evalsuite.engine.open_run import OpenRun
         from evalsuite.plugin.hookspecs import HookWatchers
 
-        plan = self._list_plan()
+        plan = self._list_planned_cases()
         selection = {
-            "narrowed": _is_narrowed(self._config),
-            "elsewhere": self._find_elsewhere(plan),
+            "narrowed": _is_selection_partial(self._config),
+            "elsewhere": self._find_gated_elsewhere(plan),
             "collected": self._count_selected(plan),
         }
         if self._sent_plan is not None:
             # From here on, the journal contains the plan.
             self._sent_plan = [], {}
-        order, watchers = self._list_order(), HookWatchers(self._config)
-        return OpenRun(self.spec, plan, order, selection=selection, live=self.live, stop=self._stop, watchers=watchers)
+        order, watchers = self._list_planned_order(), HookWatchers(self._config)
+        return OpenRun(
+            self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
+        )
 
-    def _find_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
+    def _find_gated_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
         """Find benchmarks that the ini file's gates name and that are declared in files outside of this session."""
-        absent = self._list_gated() - {planned.benchmark for planned in plan}
-        return sorted(find_declared(absent, self._config, self.spec.reports)) if absent else []
+        absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
+        return sorted(find_declared_benchmarks(absent, self._config, self.spec.reports_folder)) if absent else []
 
-    def _list_gated(self) -> set[str]:
+    def _list_gated_benchmarks(self) -> set[str]:
         """List the benchmarks that the ini file's gates name."""
         from evalsuite.decisions.gates import JUDGE, parse_gates
 
-        asked = gates_on_command_line(self._config)
+        asked = read_command_line_gates(self._config)
         gates = parse_gates(text for text in self.settings.gate if text not in asked)
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def misses_gated_cases(self) -> bool:
         """Tell whether no case ran although this session has a model and is responsible for a gate."""
-        if self.begun or self.settings.partial or not self.settings.model or not (gated := self._list_gated()):
+        if (
+            self.has_begun
+            or self.settings.partial
+            or not self.settings.model
+            or not (gated := self._list_gated_benchmarks())
+        ):
             return False
-        return find_declared(gated, self._config, self.spec.reports) != gated
+        return find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
 
-    def _list_order(self) -> list[str]:
+    def _list_planned_order(self) -> list[str]:
         """Return the order in which results count if the run may end early, as fixed before the first call."""
         if not self.settings.may_end_early:
             return []
@@ -134,11 +141,11 @@ class Listener:
         awaited = [item for item in self._items if item not in self._passed_over]
         return dealt(awaited, len(self._channels) or 1)
 
-    def _list_plan(self) -> list[PlannedCase]:
+    def _list_planned_cases(self) -> list[PlannedCase]:
         """Return this session's cases, as sent by a worker or as collected by this process."""
         if self._sent_plan is not None:
             return self._sent_plan[0]
-        return self._config.stash[PROCESS].plan(self._session.items) if self._session is not None else []
+        return self._config.stash[PROCESS].plan_cases(self._session.items) if self._session is not None else []
 
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
@@ -147,14 +154,14 @@ class Listener:
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
-        picks = _picks_cases(self._config) or not self.settings.shard
+        picks = _selects_single_cases(self._config) or not self.settings.shard
         return {
             name: {**entry, "selected": selected[name] if picks else entry["cases"]}
             for name, entry in collected.items()
         }
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         return self._run is not None
 
     @property
@@ -163,15 +170,15 @@ class Listener:
         return bool(self.planned or self._sent_plan is not None)
 
     @property
-    def failed(self) -> int:
+    def has_failed(self) -> int:
         return sum(failed for failed, _ in self._failures.values())
 
     @property
-    def covered(self) -> int:
+    def covered_failures(self) -> int:
         """Number of failed reports that do not fail the session, because a gate or the quarantine covers the case."""
         return sum(covered for _, covered in self._failures.values())
 
-    def connect(self, node: Any) -> None:
+    def connect_node(self, node: Any) -> None:
         """Give a worker, before it starts, the settings and a connection to the gateway."""
         from evalsuite.gateway.concealment import public_settings
 
@@ -182,18 +189,18 @@ class Listener:
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
-            "unaskable": self.why_unaskable(),
+            "unaskable": self.explain_unaskable(),
             # One worker's plan is enough; if that worker dies first, its replacement sends the plan.
             "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
         }
-        self._channels.append(connect_worker(node, data, self._receive))
+        self._channels.append(connect_worker(node, data, self._receive_request))
 
-    def why_unaskable(self) -> str:
+    def explain_unaskable(self) -> str:
         """Return, for workers, why the model cannot be called; empty if the model can be called."""
-        from evalsuite.engine.checks import check_before_cases
+        from evalsuite.engine.checks import check_model_can_be_called
 
         try:
-            check_before_cases(self.settings, self.spec.model)
+            check_model_can_be_called(self.settings, self.spec.model)
         except EvalsuiteError as error:
             return str(error)
         return ""
@@ -205,9 +212,9 @@ class Listener:
 
             threading.Thread(target=import_client, args=(self.settings.model,), daemon=True).start()
 
-    def _stop(self, reason: str) -> None:
+    def _stop_session(self, reason: str) -> None:
         """End the session after the current test."""
-        self.ending = reason = for_terminal(reason)
+        self.ending = reason = escape_for_terminal(reason)
         stop_distributing(self._config, ENDED)
         session = self._config.stash[PROCESS].session
         if session is not None:
@@ -215,14 +222,14 @@ class Listener:
         for channel in self._channels:
             self.run.access.stop_worker(channel, reason)
 
-    def _receive(self, channel: Any, text: str | None) -> None:
+    def _receive_request(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
             from evalsuite.journal.planned import decode_plan
 
             cases, collected = json.loads(text.removeprefix(PLAN))
             self._sent_plan = decode_plan(cases), collected
             return
-        if text is None and not self.begun:
+        if text is None and not self.has_begun:
             return
         try:
             self.run.access.answer_worker(channel, text)
@@ -237,21 +244,21 @@ class Listener:
         """Keep the record attached to the report; make an error record if the worker died."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
-                self._keep(self.open(), report)
+                self._keep_record(self.open_run(), report)
             except (EvalsuiteError, OSError) as error:
                 # End the session, because further cases would be paid for without a record.
-                self.broken = f"the records cannot be kept: {in_words(error)}"
+                self.broken = f"the records cannot be kept: {describe_exception(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
         elif report.when == "teardown" and self.settings.may_end_early:
             self._passed_over.add(report.nodeid)
-            if self.begun:
-                self.run.early.add(report.nodeid, None)
-        elif self.settings.baseline and self.begun and (report.failed or hasattr(report, "wasxfail")):
-            from evalsuite.plugin.outcomes import add_baseline
+            if self.has_begun:
+                self.run.early.add_result(report.nodeid, None)
+        elif self.settings.baseline and self.has_begun and (report.failed or hasattr(report, "wasxfail")):
+            from evalsuite.plugin.outcomes import show_baseline_answer
 
-            add_baseline(report, self.run.baseline)
+            show_baseline_answer(report, self.run.baseline)
 
-    def _keep(self, run: OpenRun, report: pytest.TestReport) -> None:
+    def _keep_record(self, run: OpenRun, report: pytest.TestReport) -> None:
         case = report.nodeid
         sent = report.__dict__.pop(RECORD, None)
         if sent is not None:
@@ -259,19 +266,19 @@ class Listener:
 
             *parts, failures = sent
             kept = KeptRecord(*parts)
-            run.keep(case, kept)
+            run.keep_record(case, kept)
             benchmark: str | None = kept.benchmark
         else:
-            benchmark, failures = run.keep_crash(case, str(report.longrepr)), 1
+            benchmark, failures = run.keep_crash_record(case, str(report.longrepr)), 1
         # If a case ran several times, the last result counts.
         self._failures.pop(case, None)
         if failures and benchmark is not None:
-            self._failures[case] = failures, failures if run.is_covered(case, benchmark) else 0
+            self._failures[case] = failures, failures if run.is_failure_covered(case, benchmark) else 0
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Store the number of planned cases that a worker reported."""
-        self.planned = max(self.planned, planned_by(node))
+        self.planned = max(self.planned, get_planned_count(node))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -279,10 +286,10 @@ class Listener:
         self._items = ids
         if self._sent_plan is not None and self._uncollected:
             # pytest without workers stops here, too, before any case is paid for; xdist by itself would continue.
-            raise pytest.Session.Interrupted(f"{number_of(self._uncollected, 'error')} during collection")
+            raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
         if self._sent_plan is not None and not self.handlers:
             self._handle_signals()
-            self.open()
+            self.open_run()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count failed collections of workers; xdist shows each failure once."""
@@ -291,7 +298,7 @@ class Listener:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._session = session
-        self.planned = len(cases_of(session.items))
+        self.planned = len(list_cases(session.items))
         self._items = [item.nodeid for item in session.items]
         if self.planned:
             self._handle_signals()
@@ -299,13 +306,13 @@ class Listener:
     def _handle_signals(self) -> None:
         try:
             # Use a copy, because pytest redirects the original descriptor while a test runs.
-            terminal = os.dup(terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
+            terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
             terminal = os.dup(2)  # pytest runs within a program, or without the terminal reporter
         self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit, terminal=terminal)
 
 
-def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
+def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
     """Find the named benchmarks that are declared in test files outside of this session's paths."""
     collected = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
@@ -328,16 +335,16 @@ def find_declared(names: Iterable[str], config: pytest.Config, reports: Path) ->
     return found
 
 
-def _is_narrowed(config: pytest.Config) -> bool:
+def _is_selection_partial(config: pytest.Config) -> bool:
     """Tell whether the command line selects only some cases: by -k, -m, --lf, a file or an id."""
-    return _picks_cases(config) or any(arg.endswith(".py") for arg in config.args)
+    return _selects_single_cases(config) or any(arg.endswith(".py") for arg in config.args)
 
 
-def _picks_cases(config: pytest.Config) -> bool:
+def _selects_single_cases(config: pytest.Config) -> bool:
     """Tell whether the command line selects only some cases of a file."""
     option = config.option
     picked = option.keyword or option.markexpr or option.deselect or getattr(option, "lf", False)
     return bool(picked) or any("::" in arg for arg in config.args)
 
 
-LISTENER: pytest.StashKey[Listener] = pytest.StashKey()
+LISTENER: pytest.StashKey[ReportListener] = pytest.StashKey()

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from evalsuite.core.errors import for_terminal
-from evalsuite.core.phrases import number_of
-from evalsuite.plugin.pytest_internals import replace_terminal_file, terminal_file
+from evalsuite.core.errors import escape_for_terminal
+from evalsuite.core.phrases import write_count
+from evalsuite.plugin.pytest_internals import get_terminal_file, replace_terminal_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.plugin.listener import Listener
+    from evalsuite.plugin.listener import ReportListener
 
 INTERVAL = 0.2  # Seconds between two updates.
 SPAN = 10.0  # Seconds over which the speed in tokens per second is measured.
@@ -63,13 +63,13 @@ class StatusFile:
             self._painted = False
             return self._file.write(erase + text)
 
-    def paint(self, line: str) -> None:
+    def paint_line(self, line: str) -> None:
         """Show a line below the cursor without moving the cursor."""
         with self._lock:
             self._send(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
             self._painted = True
 
-    def print(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
@@ -90,7 +90,7 @@ class StatusFile:
 class LiveLine:
     """Shows the live line while cases run."""
 
-    def __init__(self, listener: Listener, terminal: pytest.TerminalReporter) -> None:
+    def __init__(self, listener: ReportListener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal
         self._file: StatusFile | None = None
         self._total = self._done = self._announced = 0
@@ -127,9 +127,9 @@ class LiveLine:
     def _open(self) -> None:
         if self._thread is not None:
             return
-        self._thread = threading.Thread(target=self._show, daemon=True)
+        self._thread = threading.Thread(target=self._update_line, daemon=True)
         try:
-            self._file = StatusFile(terminal_file(self._terminal))
+            self._file = StatusFile(get_terminal_file(self._terminal))
         except (OSError, ValueError):
             # The output is not a file, for example if pytest runs within a program.
             self._ended.set()
@@ -148,10 +148,10 @@ class LiveLine:
             self._file.release()
 
     @property
-    def _asking(self) -> bool:
-        return self._listener.begun and self._listener.run.access.asking
+    def _has_called_model(self) -> bool:
+        return self._listener.has_begun and self._listener.run.access.has_called_model
 
-    def _show(self) -> None:
+    def _update_line(self) -> None:
         if self._file is not None and self._file.is_terminal:
             self._paint(self._file)
         elif self._file is not None:
@@ -159,45 +159,45 @@ class LiveLine:
 
     def _paint(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
-            if self._asking:
+            if self._has_called_model:
                 self._announce(file)
-                file.paint(fit(self.parts(time.monotonic()), file.width - 1))
+                file.paint_line(fit_to_width(self.list_parts(time.monotonic()), file.width - 1))
 
     def _print(self, file: StatusFile) -> None:
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
             self._announce(file)
             now = time.monotonic()
-            if now >= due and (self._asking or not self._total):
+            if now >= due and (self._has_called_model or not self._total):
                 due = now + EVERY
-                file.print(fit(self.parts(now), LONGEST) if self._asking else COLLECTING)
+                file.print_line(fit_to_width(self.list_parts(now), LONGEST) if self._has_called_model else COLLECTING)
 
     def _announce(self, file: StatusFile) -> None:
         """Print the gateway's notices since the last update: outages, fewer connections than requested."""
-        if self._asking:
+        if self._has_called_model:
             notices = self._listener.run.access.gateway.notices
             while self._announced < len(notices):
                 self._announced += 1
-                file.print(for_terminal(notices[self._announced - 1]))
+                file.print_line(escape_for_terminal(notices[self._announced - 1]))
 
-    def parts(self, now: float) -> list[tuple[int, str]]:
+    def list_parts(self, now: float) -> list[tuple[int, str]]:
         """Return the parts of the line with their ranks; a narrow terminal drops the greatest ranks first."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
         # Count only this session's calls, because a resumed run takes over earlier sessions' cost without their calls.
         answers = paid.calls
-        parts = [(0, f"evalsuite {self._done}/{number_of(self._total, 'case')}"), (4, number_of(answers, "answer"))]
+        parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.outages()]
         parts += [(1, pause) for pause in gateway.pauses()]
-        parts += [(1, waits) for waits in self._listener.run.access.waits()]
+        parts += [(1, waits) for waits in self._listener.run.access.describe_waiting_batches()]
         parts += [
-            (5, f"{number_of(places.in_flight, 'call')} in flight"),
+            (5, f"{write_count(places.in_flight, 'call')} in flight"),
             (6, f"{self._compute_speed(now, paid.completion_tokens):.0f} tokens/s"),
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
         parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.rates()]
-        seconds = estimate_left(now - self._started, self._done, answers, self._total)
+        seconds = estimate_seconds_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
         return parts
@@ -212,10 +212,10 @@ class LiveLine:
 
 
 def _format_rate(rate: float) -> str:
-    return f"{rate:.0f} requests/s" if rate >= 2 else f"{number_of(round(60 * rate), 'request')}/min"
+    return f"{rate:.0f} requests/s" if rate >= 2 else f"{write_count(round(60 * rate), 'request')}/min"
 
 
-def estimate_left(seconds: float, done: int, answers: int, total: int) -> float | None:
+def estimate_seconds_left(seconds: float, done: int, answers: int, total: int) -> float | None:
     """Estimate the seconds left from the finished share; None if the share is unknown.
 
     Until `ENOUGH` cases are done, answers are counted instead, because many answers arrive before the first case ends.
@@ -224,7 +224,7 @@ def estimate_left(seconds: float, done: int, answers: int, total: int) -> float 
     return seconds / progress * (total - progress) if 0 < progress < total else None
 
 
-def fit(parts: Sequence[tuple[int, str]], width: int) -> str:
+def fit_to_width(parts: Sequence[tuple[int, str]], width: int) -> str:
     """Join the parts in one line; drop the parts of the greatest rank until the line fits."""
     kept = list(parts)
     while len(kept) > 1 and len(_join_parts(kept)) > width:
@@ -236,7 +236,7 @@ def _join_parts(parts: Sequence[tuple[int, str]]) -> str:
     return " · ".join(text for _, text in parts)
 
 
-def show_progress(config: pytest.Config, listener: Listener) -> None:
+def show_progress(config: pytest.Config, listener: ReportListener) -> None:
     """Show progress in the controlling process, unless the user asked pytest to be quiet.
 
     If tests write to the terminal themselves (`-s`), no line is shown.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from evalsuite.plugin.items import case_of
+from evalsuite.plugin.items import get_case
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _is_wrong(scores: Scores, best: Mapping[str, float]) -> bool:
     return any(float(value) != best[name] for name, value in scores.items() if name in best)
 
 
-def _degrade(scores: Scores, best: Mapping[str, float]) -> Scores:
+def _degrade_scores(scores: Scores, best: Mapping[str, float]) -> Scores:
     return {name: 0.0 if best.get(name, 1.0) else 1.0 for name in scores}
 
 
@@ -70,7 +70,7 @@ def _fail(scores: Scores, best: Mapping[str, float]) -> Scores:
     return scores
 
 
-def _flatter(scores: Scores, best: Mapping[str, float]) -> Scores:
+def _inflate_scores(scores: Scores, best: Mapping[str, float]) -> Scores:
     return {name: best.get(name, value) for name, value in scores.items()}
 
 
@@ -80,7 +80,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "renamed": Mutant("nine of ten answers are wrong and get a score of another name", change=_rename),
     "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", change=_skip),
     "failing": Mutant("nine of ten answers are wrong, and the scorer fails on them", change=_fail),
-    "flattered": Mutant("another scorer gives nothing but the best score", change=_flatter),
+    "flattered": Mutant("another scorer gives nothing but the best score", change=_inflate_scores),
     "marked": Mutant('half of the cases are marked slow, and -m "not slow" leaves them out', ("-m", "not slow")),
     "chosen": Mutant("one case is chosen by its node id"),
     "sharded": Mutant("one shard of two decides", ("--shard=1/2",)),
@@ -112,9 +112,9 @@ def pytest_configure(config: pytest.Config) -> None:
     def mutate(score: Callable[..., Scores], *arguments: Any) -> Scores:
         scores = score(*arguments)
         is_degraded = fault.mutant != "flattered" and next(counted) % 10 > 0
-        return change(_degrade(scores, best) if is_degraded else scores, best)
+        return change(_degrade_scores(scores, best) if is_degraded else scores, best)
 
-    vars(case_record)["score_by_rule"] = partial(mutate, scoring.score_by_rule)
+    vars(case_record)["run_rule_scorer"] = partial(mutate, scoring.run_rule_scorer)
     vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
     if fault.mutant == "flattered":
         # A changed scorer also has another version.
@@ -125,7 +125,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark cases, leave cases out, or rename the first case's benchmark, depending on the fault."""
     fault = read_fault()
-    cases = [(item, case) for item in items if (case := case_of(item)) is not None]
+    cases = [(item, case) for item in items if (case := get_case(item)) is not None]
     if fault and fault.mutant == "excluded":
         excluded = {item for item, _ in cases[::2]}
         items[:] = [item for item in items if item not in excluded]

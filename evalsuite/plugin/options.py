@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.core.declarations import is_of_suite, is_run
+from evalsuite.core.declarations import is_in_suite, is_run_folder
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
@@ -51,11 +51,11 @@ def add_options(parser: pytest.Parser) -> None:
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
             # In an ini file, the key of a list is the plural, unless another option has the plural as its name.
-            free = all(other.ini != f"{option.ini}s" for other in OPTIONS)
-            name, aliases = (f"{option.ini}s", [option.ini]) if free else (option.ini, [])
+            free = all(other.ini_key != f"{option.ini_key}s" for other in OPTIONS)
+            name, aliases = (f"{option.ini_key}s", [option.ini_key]) if free else (option.ini_key, [])
             parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
         else:
-            parser.addini(option.ini, explanation, type=INI[option.kind], default=None)
+            parser.addini(option.ini_key, explanation, type=INI[option.kind], default=None)
 
 
 def name_former_options(config: pytest.Config) -> list[str]:
@@ -63,8 +63,8 @@ def name_former_options(config: pytest.Config) -> list[str]:
     return [
         f"evalsuite: {option.flag} is {option.now} now"
         if option.now
-        else f"evalsuite: {option.flag} is a setting of the project now: write {option.ini} into the ini file, or "
-        f"-o {option.ini}={option.metavar or 'true'} for one run"
+        else f"evalsuite: {option.flag} is a setting of the project now: write {option.ini_key} into the ini file, or "
+        f"-o {option.ini_key}={option.metavar or 'true'} for one run"
         for option in OPTIONS
         if option.per_project and config.getoption(f"evalsuite_{option.name}") is not None
     ]
@@ -80,7 +80,7 @@ def list_models(args: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def is_asked_for(config: pytest.Config) -> bool:
+def requests_cases(config: pytest.Config) -> bool:
     """Tell whether the command line requests cases: by one of evalsuite's options, or by the id of a test.
 
     If it does not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
@@ -89,14 +89,14 @@ def is_asked_for(config: pytest.Config) -> bool:
     return given or any("::" in arg for arg in config.args)
 
 
-def settings_of(config: pytest.Config) -> Settings:
+def read_config_settings(config: pytest.Config) -> Settings:
     """Read the settings that the user gave; the command line takes precedence over ini files."""
     for name, gate in FORMER.items():
         keys = {f"evalsuite_{name}", f"evalsuite_{name}s"}
         if config.getoption(f"evalsuite_{name}") is not None or keys & list_ini_keys(config):
             raise SettingsError(f"evalsuite_{name} is gone: write the gate {gate}")
     _refuse_unknown_keys(list_ini_keys(config))
-    if config.getoption("evalsuite_partial") and gates_on_command_line(config):
+    if config.getoption("evalsuite_partial") and read_command_line_gates(config):
         raise SettingsError("--partial and --gate exclude each other: with --partial the cases alone decide")
     if config.getoption("evalsuite_gate") and config.getoption("evalsuite_only_gate"):
         raise SettingsError(
@@ -106,7 +106,7 @@ def settings_of(config: pytest.Config) -> Settings:
     values = {}
     for option in OPTIONS:
         value = config.getoption(f"evalsuite_{option.name}")
-        values[option.name] = _read_ini(config, option.ini) if value is None else value
+        values[option.name] = _read_ini(config, option.ini_key) if value is None else value
     values["gate"] = tuple(
         dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
     )
@@ -125,7 +125,9 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:
     """Refuse a misspelt ini key, because pytest only warns of it, and a misspelt gate would never be decided."""
-    known = {name for option in OPTIONS for name in (option.ini, *([f"{option.ini}s"] if option.repeat else ()))}
+    known = {
+        name for option in OPTIONS for name in (option.ini_key, *([f"{option.ini_key}s"] if option.repeat else ()))
+    }
     unknown = sorted(key for key in keys if key.startswith("evalsuite_") and key not in known)
     if unknown:
         near = get_close_matches(unknown[0], sorted(known))
@@ -160,13 +162,13 @@ def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
     root, here = config.rootpath, config.invocation_params.dir
     for arg in config.args:
         path = here / arg.partition("::")[0]
-        if any(is_run(folder) for folder in (path, *path.parents) if root in folder.parents):
+        if any(is_run_folder(folder) for folder in (path, *path.parents) if root in folder.parents):
             raise SettingsError(f"{arg}: a run's folder holds data alone, so no test in it is collected")
     for arg in taken:
-        if not is_of_suite(here / arg.partition("::")[0], root):
+        if not is_in_suite(here / arg.partition("::")[0], root):
             raise SettingsError(f"{arg}: the run names tests outside of this suite; name the suite on the command line")
 
 
-def gates_on_command_line(config: pytest.Config) -> list[str]:
+def read_command_line_gates(config: pytest.Config) -> list[str]:
     """Return the gates of the command line, which apply to the cases of this session."""
     return [*(config.getoption("evalsuite_gate") or ()), *(config.getoption("evalsuite_only_gate") or ())]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from evalsuite.core.declarations import FIXTURE
-from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, for_terminal
-from evalsuite.plugin.items import FINDINGS, RECORD, case_of, findings_of, running_items
+from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, escape_for_terminal
+from evalsuite.plugin.items import FINDINGS, RECORD, get_case, get_findings, running_items
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import is_worker
 
@@ -58,7 +58,7 @@ def _send_record(item: pytest.Item) -> None:
     """Send the record of a case that failed before the user quit the session."""
     listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
     findings = item.stash.get(FINDINGS, None)
-    case = case_of(item)
+    case = get_case(item)
     if listener is None or case is None or findings is None or findings.outcome not in {"failed", "error"}:
         return
     report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "teardown")
@@ -68,10 +68,10 @@ def _send_record(item: pytest.Item) -> None:
 
 def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
     """Make `pp evalsuite_case` show sample, transcript and scores in every frame, with --pdb."""
-    case = case_of(node) if isinstance(node, pytest.Item) else None
+    case = get_case(node) if isinstance(node, pytest.Item) else None
     if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
         return (yield)
-    findings = findings_of(node)
+    findings = get_findings(node)
     shown = {
         "sample": case.sample,
         "transcript": findings.solved.transcript if findings.solved else None,
@@ -95,7 +95,7 @@ def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
         return
     process = item.config.stash[PROCESS]
     process.begin_item(item, nextitem)
-    if process.stopping and (nextitem is None or case_of(nextitem) is not None):
+    if process.stopping and (nextitem is None or get_case(nextitem) is not None):
         item.session.shouldstop = process.stopping
 
 
@@ -103,14 +103,14 @@ def make_report(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let pytest make the report of one phase of an item, and add the case's block and record."""
-    case = case_of(item)
+    case = get_case(item)
     if call.excinfo is None or case is None:
         report = yield
     else:
-        with _without_traceback(item, call):
+        with _suppress_traceback(item, call):
             report = yield
     if call.excinfo is not None and isinstance(call.excinfo.value, EvalsuiteError):
-        report.longrepr = for_terminal(str(call.excinfo.value))
+        report.longrepr = escape_for_terminal(str(call.excinfo.value))
     if case is None:
         return report
     if call.excinfo is not None:
@@ -129,7 +129,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import case_block
 
-    process, findings = item.config.stash[PROCESS], findings_of(item)
+    process, findings = item.config.stash[PROCESS], get_findings(item)
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     error = call.excinfo.value
     if isinstance(error, SpendLimitReached) and process.settings.until_decided:
@@ -138,14 +138,14 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     is_missed = findings.note_error(error, str(error), in_test=call.when == "call")
     if is_missed:
         excuse = find_excuse(case, process.settings, process.quarantine)
-        _excuse(findings, report, None if is_looking_closer(item.config) else excuse)
+        _excuse_failure(findings, report, None if inspects_single_failures(item.config) else excuse)
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
-        record = findings.record(case, item.nodeid, process.model_name or "")
+        record = findings.make_record(case, item.nodeid, process.model_name or "")
         # A test that reads no score by its name may depend on any score.
         few = findings.read and item.config.option.verbose <= 0
         main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
-        explain(item, call, report, case_block(record, scores={main, *findings.read} if few else ()))
+        explain_failure(item, call, report, case_block(record, scores={main, *findings.read} if few else ()))
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
@@ -180,7 +180,7 @@ class ReportTrimmer:
         return result
 
 
-def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:
+def _excuse_failure(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:
     """Show a missed threshold as an expected failure if a gate or the quarantine covers the case.
 
     Args:
@@ -194,7 +194,7 @@ def _excuse(findings: CaseFindings, report: pytest.TestReport, excuse: str | Non
         report.wasxfail = EXCUSES[excuse]
 
 
-def is_looking_closer(config: pytest.Config) -> bool:
+def inspects_single_failures(config: pytest.Config) -> bool:
     """Tell whether the user inspects single failures (`-x`, `--pdb`), so that any missed threshold fails its case."""
     option = config.option
     return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
@@ -202,15 +202,15 @@ def is_looking_closer(config: pytest.Config) -> bool:
 
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
     process = item.config.stash[PROCESS]
-    findings = findings_of(item)
-    kept = findings.keep(case, item.nodeid, process.settings, process.model_name or "")
+    findings = get_findings(item)
+    kept = findings.make_kept_record(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, findings.failures))
     # Delete the findings, because transcripts are large and pytest keeps all items until the end.
     del item.stash[FINDINGS]
 
 
-def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
+def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
     """Add the block to the report of a failed case, in place of the traceback unless `--tb` asks for one.
 
     An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
@@ -227,7 +227,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     is_ours = isinstance(raised.value, EvalsuiteError)
     # For a missing fixture, the failure lists the existing fixtures; the exception does not.
     said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
-    message = for_terminal(said)
+    message = escape_for_terminal(said)
     file, line, _ = report.location
     test_file = str(item.path)
     entries = [entry for entry in raised.traceback if entry.frame.code.raw.co_filename == test_file]
@@ -246,7 +246,7 @@ def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 
 
 @contextmanager
-def _without_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Keep pytest from formatting a traceback that `explain` replaces, because formatting is slower than the case."""
     if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
         yield
@@ -270,18 +270,18 @@ def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> b
 @lru_cache(maxsize=256)
 def _find_statement_text(code: CodeType, number: int) -> str:
     # Cached, because finding the statement parses the file, and a benchmark's cases fail at the same few lines.
-    from evalsuite.engine.case_record import statement_at
+    from evalsuite.engine.case_record import read_statement
 
-    return for_terminal(statement_at(linecache.getlines(code.co_filename), number))
+    return escape_for_terminal(read_statement(linecache.getlines(code.co_filename), number))
 
 
-def block_of(report: pytest.TestReport) -> str:
+def get_block(report: pytest.TestReport) -> str:
     """Return the block in a report; empty if the report has no block."""
     sections = getattr(report.longrepr, "sections", [])
     return next((str(block) for name, block, _ in sections if name == SECTION), "")
 
 
-def add_baseline(report: pytest.TestReport, baseline: Run | None) -> None:
+def show_baseline_answer(report: pytest.TestReport, baseline: Run | None) -> None:
     """Add the baseline's answer to the block of a failed case."""
     from evalsuite.output.reports.case_block import add_baseline_answer
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.plugin.items import case_of, solvable_case
+from evalsuite.plugin.items import get_case, get_solvable_case
 from evalsuite.plugin.xdist import WorkerQueue, find_worker_queue, is_worker
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.engine.cases import Case, Deal
-    from evalsuite.engine.solving import Models, Prefetcher, Solved
+    from evalsuite.engine.cases import Case, ShardAssignment
+    from evalsuite.engine.solving import Models, Prefetcher, SolvedCase
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
@@ -32,7 +32,7 @@ class SessionQueue:
         from evalsuite.engine.solving import CaseQueue
 
         self._positions = {item: position for position, item in enumerate(items)}
-        self._queue = CaseQueue([solvable_case(item) for item in items])
+        self._queue = CaseQueue([get_solvable_case(item) for item in items])
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
         """Move to an item; ignore an item of another session."""
@@ -55,7 +55,7 @@ def _freeze_heap() -> None:
     atexit.register(gc.unfreeze)
 
 
-class Process:
+class CaseProcess:
     """A process that runs tests, with or without workers. Nothing starts before the first case.
 
     Args:
@@ -85,7 +85,7 @@ class Process:
         self.collected: dict[str, dict[str, int | None]] = {}
         self.declared_in: dict[str, tuple[str, bool]] = {}
         self.stopping = ""
-        self._deal: Deal | None = None
+        self._deal: ShardAssignment | None = None
         # Test code may request a model in any thread.
         self._lock = threading.Lock()
         self._loop: BackgroundLoop | None = None
@@ -95,16 +95,16 @@ class Process:
         self._prefetcher: Prefetcher | None = None
 
     @property
-    def deal(self) -> Deal:
+    def shard_assignment(self) -> ShardAssignment:
         """This machine's shard of the samples."""
         if self._deal is None:
-            from evalsuite.engine.cases import Deal
+            from evalsuite.engine.cases import ShardAssignment
 
-            self._deal = Deal(self.settings.shard)
+            self._deal = ShardAssignment(self.settings.shard)
         return self._deal
 
     @property
-    def background(self) -> BackgroundLoop:
+    def background_loop(self) -> BackgroundLoop:
         """This process's event loop; made once, by the thread that first needs it."""
         with self._lock:
             if self._loop is None:
@@ -117,7 +117,7 @@ class Process:
         from evalsuite.engine.checks import demand_model
         from evalsuite.engine.solving import Models
 
-        background, name = self.background, demand_model(self.model_name)
+        background, name = self.background_loop, demand_model(self.model_name)
         with self._lock:
             if self._models is None:
                 self._models = Models(self._connect(background), self.settings, name)
@@ -126,38 +126,40 @@ class Process:
     def begin_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Advance the queue to the item and, from the first case on, fill the window of cases in flight."""
         self.session = item.session
-        if self._prefetcher is None and case_of(item) is not None:
-            from evalsuite.engine.solving import Prefetcher, window_of
+        if self._prefetcher is None and get_case(item) is not None:
+            from evalsuite.engine.solving import Prefetcher, compute_window
 
             _freeze_heap()
             session = item.session
             # xdist manages a worker's queue.
             queue = find_worker_queue(session) if is_worker(session.config) else SessionQueue(session.items)
-            window = window_of(self.settings, self.workers)
-            self._queue, self._prefetcher = (queue, Prefetcher(self.background, self.models, queue, window))
+            window = compute_window(self.settings, self.workers)
+            self._queue, self._prefetcher = (queue, Prefetcher(self.background_loop, self.models, queue, window))
         if self._prefetcher is not None and self._queue is not None:
             self._queue.move_to(item, nextitem)
-            self._prefetcher.begin(solvable_case(item))
+            self._prefetcher.begin(get_solvable_case(item))
 
-    def result(self, case: Case) -> Solved:
+    def wait_for_result(self, case: Case) -> SolvedCase:
         assert self._prefetcher is not None  # noqa: S101 - made when the first case began
-        return self._prefetcher.result(case)
+        return self._prefetcher.wait_for_result(case)
 
-    def plan(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
+    def plan_cases(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
         """Return the cases among the session's items, and the cases that a resumed run leaves out."""
-        from evalsuite.engine.fingerprints import planned_fingerprints
+        from evalsuite.engine.fingerprints import compute_planned_fingerprints
 
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
         return [
-            case.plan(item.nodeid, planned_fingerprints(case, self.settings, self.model_name or ""), selected=selected)
+            case.make_plan_row(
+                item.nodeid, compute_planned_fingerprints(case, self.settings, self.model_name or ""), selected=selected
+            )
             for item, selected in every
-            if (case := case_of(item)) is not None
+            if (case := get_case(item)) is not None
         ]
 
     def drop_cases(self) -> None:
         """Drop the cases in flight; their tests will not run."""
         if self._prefetcher is not None:
-            self.background.run(self._prefetcher.aclose())
+            self.background_loop.run(self._prefetcher.aclose())
             self._prefetcher = None
 
     def close(self) -> None:
@@ -165,12 +167,12 @@ class Process:
             self._loop.close()
 
 
-PROCESS = pytest.StashKey[Process]()
+PROCESS = pytest.StashKey[CaseProcess]()
 
 
 def note_deselected(items: Iterable[pytest.Item]) -> None:
     """Remember the cases that a resumed run leaves out, because their earlier records still count."""
     for item in items:
         process = item.config.stash.get(PROCESS, None)
-        if process is not None and process.settings.resume and case_of(item) is not None:
+        if process is not None and process.settings.resume and get_case(item) is not None:
             process.deselected.append(item)

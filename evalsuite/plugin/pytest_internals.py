@@ -51,7 +51,7 @@ def list_ini_keys(config: pytest.Config) -> set[str]:
     return {*(config.inicfg if keys is None else keys), *overridden}
 
 
-def leave_out_conftests(manager: Any, is_data: Callable[[Path], bool]) -> None:
+def skip_conftests_of_data(manager: Any, is_data: Callable[[Path], bool]) -> None:
     """Keep pytest from importing a conftest.py of a folder of data, even if the command line names the folder.
 
     Without this function, pytest imports the file before any hook could refuse the folder.
@@ -127,7 +127,7 @@ def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
             longrepr.reprcrash.message = longrepr.reprcrash.message.replace(text, words)
 
 
-def leave_out_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+def remove_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Remove a traceback's entries that have no line number.
 
     A signal may arrive between two lines. Without this function, pytest fails with a TypeError when it shows where
@@ -138,7 +138,7 @@ def leave_out_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> Non
     )
 
 
-def terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
+def get_terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
     """Return the file to which pytest writes; the live line needs the file's descriptor."""
     return terminal._tw._file  # noqa: SLF001
 
@@ -148,7 +148,7 @@ def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
     terminal._tw._file = file  # noqa: SLF001
 
 
-def session_of(terminal: pytest.TerminalReporter) -> pytest.Session | None:
+def get_session(terminal: pytest.TerminalReporter) -> pytest.Session | None:
     """Return the session of a terminal's reporter, because the summary hook gets none and `--plan` needs its items."""
     return getattr(terminal, "_session", None)
 

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.declarations import started_sessions
-from evalsuite.core.errors import EvalsuiteError, in_words
-from evalsuite.core.phrases import number_of
-from evalsuite.core.settings import restore
+from evalsuite.core.errors import EvalsuiteError, describe_exception
+from evalsuite.core.phrases import write_count
+from evalsuite.core.settings import restore_settings
 from evalsuite.engine.preparation import MODELS, prepare_run, show_command
-from evalsuite.engine.signals import ending_signal, handle_signals, restore_signals
+from evalsuite.engine.signals import describe_ending_signal, handle_signals, restore_signals
 from evalsuite.plugin.collection import apply_selection, read_selection
-from evalsuite.plugin.items import LEFT_OUT, MARK, cases_of
-from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, Listener
-from evalsuite.plugin.options import gates_on_command_line, refuse_run_folders, refuse_unread_settings, settings_of
+from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
+from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener
+from evalsuite.plugin.options import (
+    read_command_line_gates,
+    read_config_settings,
+    refuse_run_folders,
+    refuse_unread_settings,
+)
 from evalsuite.plugin.outcomes import ReportTrimmer
-from evalsuite.plugin.process import PROCESS, Process
+from evalsuite.plugin.process import PROCESS, CaseProcess
 from evalsuite.plugin.pytest_internals import replace_in_failure
-from evalsuite.plugin.xdist import data_of_worker, has_workers, is_worker, report_planned
+from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.loop import BackgroundLoop
 
 
-def only_plan(config: pytest.Config) -> None:
+def configure_plan_only(config: pytest.Config) -> None:
     """Make --plan collect the cases without running them."""
     if config.getoption("evalsuite_plan"):
         config.option.collectonly = True
@@ -42,7 +47,7 @@ REPEATED = (
 )
 
 
-def start(config: pytest.Config) -> None:
+def start_process(config: pytest.Config) -> None:
     """Set this process up as the controlling one or as a worker."""
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
@@ -61,7 +66,7 @@ def _start_controller(config: pytest.Config) -> None:
     runs = not config.option.collectonly
     selection = read_selection(config)
     spec = prepare_run(
-        settings_of(config),
+        read_config_settings(config),
         config.rootpath,
         show_command(config.invocation_params.args),
         selection,
@@ -70,23 +75,23 @@ def _start_controller(config: pytest.Config) -> None:
     )
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
-    listener = Listener(config, spec)
+    listener = ReportListener(config, spec)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
     if has_workers(config) and runs:
         listener.import_client()
-    config.stash[PROCESS] = Process(
+    config.stash[PROCESS] = CaseProcess(
         spec.settings,
         spec.model,
         spec.quarantine,
         1,
-        lambda: listener.open().access.background,
+        lambda: listener.open_run().access.background,
         lambda _: listener.run.access.gateway,
     )
 
 
 def _start_worker(config: pytest.Config) -> None:
-    data, channel, workers = data_of_worker(config)
+    data, channel, workers = get_worker_data(config)
     quarantine = None
     if data["quarantine"]:
         from evalsuite.decisions.quarantine import restore_quarantine
@@ -96,13 +101,13 @@ def _start_worker(config: pytest.Config) -> None:
     def stop(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
-    def connect(background: BackgroundLoop) -> CaseAsker:
+    def connect_models(background: BackgroundLoop) -> CaseAsker:
         from evalsuite.gateway.channel import ChannelAsker
 
         return ChannelAsker(channel, background, stop)
 
-    settings = restore(json.loads(data["settings"]))
-    config.stash[PROCESS] = Process(settings, data["model"], quarantine, workers, _make_loop, connect)
+    settings = restore_settings(json.loads(data["settings"]))
+    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models)
     apply_selection(config, data["selection"])
     # Distinguish a user's interruption from a KeyboardInterrupt that a scorer raises.
     handle_signals("SIGINT", end=pytest.exit, terminal=None)
@@ -118,13 +123,13 @@ def send_plan(session: pytest.Session) -> None:
     """Report the number of cases from a worker; if requested, also send the cases before the first case starts."""
     if not is_worker(session.config):
         return
-    report_planned(session.config, len(cases_of(session.items)))
-    data, channel, _ = data_of_worker(session.config)
+    report_planned_count(session.config, len(list_cases(session.items)))
+    data, channel, _ = get_worker_data(session.config)
     if data["plan"]:
         from evalsuite.core.json_codec import dumps
         from evalsuite.journal.planned import encode_plan
 
-        plan = session.config.stash[PROCESS].plan(session.items)
+        plan = session.config.stash[PROCESS].plan_cases(session.items)
         if plan:
             collected = session.config.stash[PROCESS].collected
             channel.send(PLAN + dumps([encode_plan(plan), collected]))
@@ -141,26 +146,26 @@ def make_header(config: pytest.Config) -> list[str]:
     return [models, REPEATED] if again else [models]
 
 
-def conclude(session: pytest.Session) -> None:
+def finish_session(session: pytest.Session) -> None:
     """Write the report and set the exit status."""
     config = session.config
     config.stash[PROCESS].drop_cases()
     listener = config.stash.get(LISTENER, None)
-    if listener is None or not (listener.begun or listener.broken or _awaits_cases(session, listener)):
+    if listener is None or not (listener.has_begun or listener.broken or _lacks_gated_cases(session, listener)):
         return
     if listener.broken:
         session.exitstatus = INCOMPLETE
         return
-    run = listener.open()
+    run = listener.open_run()
     stopped = _find_interruption(session, run, listener.ending)
     try:
-        other_failures = max(0, session.testsfailed - listener.failed)
-        run.conclude(stopped, listener.planned, other_failures)
+        other_failures = max(0, session.testsfailed - listener.has_failed)
+        run.finish_run(stopped, listener.planned, other_failures)
     except (EvalsuiteError, OSError) as error:
-        listener.broken = f"the report cannot be written: {in_words(error)}"
+        listener.broken = f"the report cannot be written: {describe_exception(error)}"
         session.exitstatus = INCOMPLETE
         return
-    session.exitstatus = listener.status = _exit_status(session, listener, run, is_stopped=bool(stopped))
+    session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
     # A detached session has no decisions yet, so no gate is reported as missed.
     if not run.detached:
         from evalsuite.plugin.terminal import report_decisions
@@ -169,16 +174,16 @@ def conclude(session: pytest.Session) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if run.hopeless is not None and terminal is not None:
         _state_reason_once(terminal, listener.ending)
-    if ending_signal() and terminal is not None:
+    if describe_ending_signal() and terminal is not None:
         # pytest leaves out its own summary if a signal ended the session.
         show_summary(terminal)
 
 
-def _awaits_cases(session: pytest.Session, listener: Listener) -> bool:
+def _lacks_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
     """Tell whether no case ran although gates of this session need cases; false if the session only collects."""
     if session.config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
         return False
-    return bool(gates_on_command_line(session.config)) or listener.misses_gated_cases()
+    return bool(read_command_line_gates(session.config)) or listener.misses_gated_cases()
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
@@ -187,9 +192,9 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
     Args:
         ending: why evalsuite itself ended the session; empty if evalsuite did not end it.
     """
-    stopped = False if run.early.ended else ending or session.shouldfail or session.shouldstop
-    stopped = stopped or ending_signal()
-    if not (stopped or run.early.ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+    stopped = False if run.early.has_ended else ending or session.shouldfail or session.shouldstop
+    stopped = stopped or describe_ending_signal()
+    if not (stopped or run.early.has_ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = _describe_uncollected(session.config) or "interrupted from the keyboard"
     return str(stopped) if stopped else None
 
@@ -213,18 +218,18 @@ def _describe_uncollected(config: pytest.Config) -> str:
     return f"{count} while collecting: {failed[0].nodeid}: {reason[-1].removeprefix('E ').strip()}"
 
 
-def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, is_stopped: bool) -> int:
+def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
     """Return pytest's own status, unless the run's status takes precedence."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
-    if run.early.ended and own == pytest.ExitCode.INTERRUPTED:
+    if run.early.has_ended and own == pytest.ExitCode.INTERRUPTED:
         # The session ended early because the run is decided.
         own = 1 if session.testsfailed else 0
     # The session ended itself if no call could succeed (as with a wrong key) or a gate's metric does not exist.
-    is_given_up = run.hopeless is not None and not ending_signal()
+    is_given_up = run.hopeless is not None and not describe_ending_signal()
     if is_given_up or (run.verdict is not None and run.verdict.faults):
         return INCOMPLETE
     if status is None or is_stopped or own not in {0, 1, 5}:
@@ -232,7 +237,7 @@ def _exit_status(session: pytest.Session, listener: Listener, run: OpenRun, *, i
     if status >= Status.GATE_MISSED or status is Status.FAILED:
         return int(status)
     # Errors that a gate tolerates do not fail the session.
-    only_covered = own == 1 and session.testsfailed <= listener.covered
+    only_covered = own == 1 and session.testsfailed <= listener.covered_failures
     return 0 if only_covered else own
 
 
@@ -240,12 +245,12 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
     """Show the verdict, or why it is missing; with --plan, show the plan."""
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is not None:
-        _show_left_out(terminal)
-    if listener is not None and (listener.begun or listener.broken):
-        from evalsuite.plugin.terminal import show_broken, show_verdict
+        _show_skipped_benchmarks(terminal)
+    if listener is not None and (listener.has_begun or listener.broken):
+        from evalsuite.plugin.terminal import show_missing_report, show_verdict
 
         if listener.broken:
-            show_broken(terminal, listener.broken)
+            show_missing_report(terminal, listener.broken)
         elif listener.run.verdict is not None:
             show_verdict(terminal, listener.run, listener.run.verdict, listener.status)
     process = terminal.config.stash.get(PROCESS, None)
@@ -255,16 +260,16 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
         show_plan(terminal, process)
 
 
-def _show_left_out(terminal: pytest.TerminalReporter) -> None:
+def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
     """Show in one line why benchmarks were skipped, and how to run these benchmarks."""
     skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]
     if skipped:
         *_, reason = skipped[0].longrepr
-        count = number_of(len(skipped), "benchmark")
+        count = write_count(len(skipped), "benchmark")
         terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
 
 
-def stop(config: pytest.Config) -> None:
+def stop_process(config: pytest.Config) -> None:
     """Drop the cases in flight, close what is open, and restore the signal handlers."""
     process = config.stash.get(PROCESS, None)
     if process is not None:
@@ -274,6 +279,6 @@ def stop(config: pytest.Config) -> None:
         if process is not None:
             process.close()
         return
-    if listener.begun:
+    if listener.has_begun:
         listener.run.close()
     restore_signals(listener.handlers)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.core.declarations import Declarations, is_run
+from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
-from evalsuite.plugin.options import settings_of
+from evalsuite.plugin.options import read_config_settings
 from evalsuite.results.run_folders import RunFolder, check_name, shorten_model
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
     Returns:
         The highest exit status of the sessions. After an interrupted or terminated session, no further session starts.
     """
-    settings = settings_of(config)
+    settings = read_config_settings(config)
     for name in OF_ONE_RUN:
         if getattr(settings, name):
             raise SettingsError(
@@ -46,17 +46,17 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
     for number, (model, run) in enumerate(zip(models, runs, strict=True), 1):
         sys.stdout.write(f"evalsuite: model {number} of {len(models)}: {model}\n")
         sys.stdout.flush()
-        command = [*start, *_leave_out(args, "--model", "--run"), f"--model={model}", f"--run={run}"]
+        command = [*start, *_remove_options(args, "--model", "--run"), f"--model={model}", f"--run={run}"]
         with subprocess.Popen(command, cwd=config.invocation_params.dir) as session:  # noqa: S603 - our own command
-            signals = _await(session)
+            signals = _await_session(session)
         status = max(status, abs(session.returncode))
         if signals or session.returncode == int(pytest.ExitCode.INTERRUPTED):
             return status
-    _compare([RunFolder(reports / run) for run in runs if is_run(reports / run)])
+    _compare_runs([RunFolder(reports / run) for run in runs if is_run_folder(reports / run)])
     return status
 
 
-def _leave_out(args: Sequence[str], *options: str) -> list[str]:
+def _remove_options(args: Sequence[str], *options: str) -> list[str]:
     """Leave out options with their values."""
     followers = ("", *args)
     return [
@@ -66,7 +66,7 @@ def _leave_out(args: Sequence[str], *options: str) -> list[str]:
     ]
 
 
-def _await(session: subprocess.Popen[bytes]) -> list[int]:
+def _await_session(session: subprocess.Popen[bytes]) -> list[int]:
     """Wait for a session's end, and return the signals received; on Ctrl-C, the terminal also signals the session."""
     received: list[int] = []
 
@@ -86,7 +86,7 @@ def _await(session: subprocess.Popen[bytes]) -> list[int]:
     return received
 
 
-def _compare(folders: Sequence[RunFolder]) -> None:
+def _compare_runs(folders: Sequence[RunFolder]) -> None:
     from evalsuite.output.reports.compare import write_comparison
 
     if len(folders) < 2:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.core.errors import for_terminal
+from evalsuite.core.errors import escape_for_terminal
 from evalsuite.decisions.verdict import Status
-from evalsuite.engine.preparation import options_to_repeat
+from evalsuite.engine.preparation import list_options_to_repeat
 from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import blocks, list_worst_cases
 from evalsuite.output.reports.markdown import decision_line, measured_line
-from evalsuite.plugin.items import cases_of
-from evalsuite.plugin.outcomes import block_of
-from evalsuite.plugin.pytest_internals import remember_failures, session_of
+from evalsuite.plugin.items import list_cases
+from evalsuite.plugin.outcomes import get_block
+from evalsuite.plugin.pytest_internals import get_session, remember_failures
 from evalsuite.results.run_folders import REPORT, interruption
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.output.reports.write import RunReport
-    from evalsuite.plugin.process import Process
+    from evalsuite.plugin.process import CaseProcess
     from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
 
@@ -46,10 +46,10 @@ OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "belo
 MOST_REASONS = 5  # maximum annotations of reasons, which precede the annotations of cases
 
 
-def show_broken(terminal: pytest.TerminalReporter, reason: str) -> None:
+def show_missing_report(terminal: pytest.TerminalReporter, reason: str) -> None:
     """Show why the session has no report."""
     terminal.section("evalsuite", sep="=", red=True)
-    terminal.write_line(for_terminal(reason), red=True)
+    terminal.write_line(escape_for_terminal(reason), red=True)
     terminal.write_line("nothing kept so far is lost: fix this, then continue with --resume last")
     terminal.write_line(f"{Status.INCOMPLETE.name.lower()}: no decision (exit status {Status.INCOMPLETE:d})")
 
@@ -63,16 +63,16 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     good = verdict.status is Status.GOOD
     terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
     for line in verdict.faults:
-        terminal.write_line(for_terminal(line), red=True)
+        terminal.write_line(escape_for_terminal(line), red=True)
     for decision in verdict.decisions:
         terminal.write_line(decision_line(decision), **{"green" if decision.verdict == "met" else "red": True})
     for line in (*verdict.reasons_beyond_gates[len(verdict.faults) :], *verdict.remarks):
-        terminal.write_line(for_terminal(line))
+        terminal.write_line(escape_for_terminal(line))
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)
-    _name_reports(terminal, folder.path)
+    _print_report_paths(terminal, folder.path)
     _show_resumption(terminal, folder)
-    _annotate(terminal, verdict)
+    _write_annotations(terminal, verdict)
     if run.aside:
         terminal.write_line(run.aside)
 
@@ -80,7 +80,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     # No gate is decided yet, so no case is shown in red.
     terminal.section("evalsuite", sep="=", yellow=True)
-    terminal.write_line(for_terminal(interruption(folder.info()) or "not finished yet"))
+    terminal.write_line(escape_for_terminal(interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
     _show_resumption(terminal, folder)
 
@@ -88,11 +88,11 @@ def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None
 def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     info = folder.info()
     if interruption(info):
-        again = f"--resume {folder.name}{options_to_repeat(info.get('settings', {}))}"
+        again = f"--resume {folder.name}{list_options_to_repeat(info.get('settings', {}))}"
         terminal.write_line(f"go on with it: {again}   (what was answered is not asked again)")
 
 
-def _annotate(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
+def _write_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
     """Write one line per reason and per failed case; GitHub shows these lines beside the change."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
@@ -106,7 +106,7 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
     # Annotate the lines of the failed cases' tests with the cases' blocks.
     for outcome, words in OUTCOMES:
         for report in terminal.stats.get(outcome, ()):
-            block = block_of(report)
+            block = get_block(report)
             if block:
                 file, line, name = report.location
                 yield _write_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
@@ -115,26 +115,26 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
 def _write_annotation(title: str, text: str, **place: object) -> str:
     # Workflow commands escape % and line ends; their properties also escape colons and commas.
     properties = {**place, "title": title}
-    shown = ",".join(f"{name}={_escape(str(value), ':,')}" for name, value in properties.items())
-    return f"::error {shown}::{_escape(text)}"
+    shown = ",".join(f"{name}={_escape_annotation(str(value), ':,')}" for name, value in properties.items())
+    return f"::error {shown}::{_escape_annotation(text)}"
 
 
-def _escape(text: str, further: str = "") -> str:
+def _escape_annotation(text: str, further: str = "") -> str:
     codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further}"}
     return "".join(codes.get(sign, sign) for sign in text)
 
 
-def _name_reports(terminal: pytest.TerminalReporter, folder: Path) -> None:
+def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None:
     """Print the paths of the report and its HTML page; a terminal with colours shows the page as a link (OSC 8)."""
-    terminal.write_line(f"report: {_from_here(folder / REPORT, terminal.config)}")
+    terminal.write_line(f"report: {_make_relative(folder / REPORT, terminal.config)}")
     page = folder / PAGE
     if page.is_file():
-        shown = str(_from_here(page, terminal.config))
+        shown = str(_make_relative(page, terminal.config))
         link = f"\x1b]8;;{page.resolve().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
         terminal.write_line(f"page: {link if terminal.hasmarkup else shown}")
 
 
-def _from_here(path: Path, config: pytest.Config) -> Path:
+def _make_relative(path: Path, config: pytest.Config) -> Path:
     """Make a path relative to the folder in which pytest was started, if the path is below this folder."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
@@ -178,7 +178,7 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
         # The test's name is the gate; pytest prints the name before this line.
         line = f"{decision.verdict}: {measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
-        text = "\n\n".join([line, *(_list_blocks_behind(decision, report, metrics) if red else ())])
+        text = "\n\n".join([line, *(_list_case_blocks(decision, report, metrics) if red else ())])
         # pytest treats the text after a bracket as parameters, and adds the closing bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", text, red=red)
@@ -195,10 +195,10 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
         yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 
-def _list_blocks_behind(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
+def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
     # The gate's worst cases, each with its block.
     for title, block in blocks(list_worst_cases(decision, report.run), report.run, report.baseline, metrics):
-        yield f"{for_terminal(title)}\n{block}"
+        yield f"{escape_for_terminal(title)}\n{block}"
 
 
 def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
@@ -213,15 +213,15 @@ def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
     )
 
 
-def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
+def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
     """Print the expected cost of the collected cases and, with a baseline, the smallest loss that these can detect."""
-    session = session_of(terminal)
+    session = get_session(terminal)
     if session is None:
         return
-    from evalsuite.core.errors import EvalsuiteError, in_words
+    from evalsuite.core.errors import EvalsuiteError, describe_exception
     from evalsuite.decisions.planning import count_asked
 
-    cases = cases_of(session.items)
+    cases = list_cases(session.items)
     terminal.section("evalsuite plan")
     if not cases:
         terminal.write_line("no cases were collected")
@@ -230,7 +230,7 @@ def show_plan(terminal: pytest.TerminalReporter, process: Process) -> None:
     try:
         lines = _list_plan_lines(process.settings, process.model_name, terminal.config, counts)
     except EvalsuiteError as error:
-        lines = [f"evalsuite: {in_words(error)}"]
+        lines = [f"evalsuite: {describe_exception(error)}"]
         session.exitstatus = 4
     for line in lines:
         terminal.write_line(line)
@@ -258,7 +258,7 @@ def _list_plan_lines(
         if expense.usage is None
     ]
     gates = parse_gates(settings.gate)
-    seen = sights(asked, baseline, _find_second(baseline, settings, config), gates, settings.detect)
+    seen = sights(asked, baseline, _find_second_baseline(baseline, settings, config), gates, settings.detect)
     if seen:
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
@@ -271,7 +271,7 @@ def _list_plan_lines(
     return lines
 
 
-def _find_second(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
+def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
     """Find the second baseline, else the first baseline's own baseline; None if that run does not exist."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_folder

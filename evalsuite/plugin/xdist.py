@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.plugin.items import solvable_case
+from evalsuite.plugin.items import get_solvable_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,19 +85,19 @@ def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
     return send_or_lose
 
 
-def data_of_worker(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
+def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
     """Return, on a worker, the data, the channel, and the number of workers."""
     given: dict[str, Any] = config.workerinput  # type: ignore[attr-defined] # xdist's
     return given[DATA], given[CHANNEL], given["workercount"]
 
 
-def report_planned(config: pytest.Config, count: int) -> None:
+def report_planned_count(config: pytest.Config, count: int) -> None:
     """Tell the controlling process, at a worker's end, the number of cases."""
     config.workeroutput[PLANNED] = count  # type: ignore[attr-defined] # xdist's
 
 
-def planned_by(node: Any) -> int:
-    """Return the number that a worker sent with `report_planned`; 0 if the worker died."""
+def get_planned_count(node: Any) -> int:
+    """Return the number that a worker sent with `report_planned_count`; 0 if the worker died."""
     return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
 
 
@@ -127,23 +127,23 @@ class WorkerQueue:
     def __call__(self, most: int) -> Iterator[Case]:
         """Yield the next case, then each case among the queue's first `most` items; called in another thread."""
         coming, self._next = self._next, None
-        if coming is not None and (case := solvable_case(coming)) is not None:
+        if coming is not None and (case := get_solvable_case(coming)) is not None:
             yield case
-        while self._torun is not None and (index := self._take(most)) is not None:
-            if (case := solvable_case(self._items[index])) is not None:
+        while self._torun is not None and (index := self._take_index(most)) is not None:
+            if (case := get_solvable_case(self._items[index])) is not None:
                 yield case
 
-    def _take(self, most: int) -> int | None:
+    def _take_index(self, most: int) -> int | None:
         """Return the index after the last yielded index, if it is among the queue's first `most` indexes."""
         with self._torun.lock() as queue:
-            place = self._place_of_last(queue) + 1
+            place = self._find_last_index(queue) + 1
             # Besides indexes, the queue may contain an end marker.
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
             return self._last
 
-    def _place_of_last(self, queue: Sequence[Any]) -> int:
+    def _find_last_index(self, queue: Sequence[Any]) -> int:
         # Items are removed only at the front, so an item's position never grows; -1 means that the item was removed.
         for place in range(min(self._place, len(queue) - 1), -1, -1):
             if queue[place] == self._last:

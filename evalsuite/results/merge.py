@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalsuite.core.declarations import is_run
+from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.option_values import parse_shard
@@ -25,7 +25,7 @@ OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     """Join shards into a new run, which has all their records and answers, and the first shard's settings."""
-    if is_run(target):
+    if is_run_folder(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
     return join_runs(folders, target)
 

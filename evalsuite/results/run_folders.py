@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.declarations import is_run
+from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import read_as
+from evalsuite.core.json_codec import read_json_as
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Amount, Count, Metric, Usage
 from evalsuite.results.record_file import RECORDS
@@ -109,7 +109,7 @@ class RunFolder:
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
         try:
-            read_as(RunInfo, file.read_bytes())
+            read_json_as(RunInfo, file.read_bytes())
         except ValueError as error:
             raise RunError(f"{file} is damaged: {error}") from error
         return info
@@ -199,7 +199,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
         )
     if name == LAST:
         raise RunError(f"{name!r} is reserved for the newest run; choose another name")
-    if is_run(reports / name):
+    if is_run_folder(reports / name):
         advice = otherwise or f"go on with it with --resume {name}, or choose another name"
         raise RunError(f"a run {name} is there already: {advice}")
 
@@ -209,7 +209,7 @@ def find_folder(reports: Path, name: str) -> RunFolder:
     if name != LAST:
         for path in (reports / name, Path(name)):
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
-            if is_run(folder):
+            if is_run_folder(folder):
                 return RunFolder(folder)
     if name != LAST and _is_file(Path(name)):
         raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import decode_metric, decode_record, read_as
+from evalsuite.core.json_codec import decode_metric, decode_record, read_json_as
 from evalsuite.results.built_in import BuiltInMetrics, built_in
 from evalsuite.results.record_file import RECORDS, bring_up_to_date
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
@@ -249,7 +249,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     benches = {}
     for name in sorted(grouped):
         source, model, place = last[name]
-        declared, gone = declarations.find(name, place)
+        declared, gone = declarations.find_benchmark(name, place)
         stored = _read_stored(folder, name) if gone else None
         benches[name] = Bench(Tally.of(grouped[name]), source, model, declared, gone, stored)
     return Run(folder, info, benches, offsets)
@@ -257,7 +257,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
 
 def _read_stored(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
     try:
-        return read_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
+        return read_json_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
     except (KeyError, TypeError, ValueError):
         return None
 

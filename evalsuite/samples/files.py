@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.core.types import TARGET_KINDS, Sample, is_target
+from evalsuite.core.types import TARGET_KINDS, Sample, is_valid_target
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
@@ -114,7 +114,7 @@ class SampleFields:
                 path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
             )
         target = None if self.target is None else _read_field(item, self.target, path, where)
-        if not is_target(target):
+        if not is_valid_target(target):
             expected = f"{TARGET_KINDS}; target= also takes a function of the item"
             raise DatasetError(path, where, f"the target {target!r:.80}", expected)
         used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
@@ -176,7 +176,7 @@ def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
             f"load_samples({str(path)!r}): not a file with a known extension ({', '.join(READERS)}), nor a data set of "
             "the Hugging Face hub (org/name)"
         )
-    return _read_hub(path, split)
+    return _read_hub_dataset(path, split)
 
 
 def _read_lines(file: Path) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _read_json(file: Path) -> Iterator[SourceItem]:
         value = json.loads("".join(_read_lines(file)))
     except (ValueError, RecursionError) as error:
         raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
-    return _read_list(value, file)
+    return _read_item_list(value, file)
 
 
 def parse_yaml(text: str, file: Path) -> Any:
@@ -233,10 +233,10 @@ def parse_yaml(text: str, file: Path) -> Any:
 
 
 def _read_yaml(file: Path) -> Iterator[SourceItem]:
-    return _read_list(parse_yaml("".join(_read_lines(file)), file), file)
+    return _read_item_list(parse_yaml("".join(_read_lines(file)), file), file)
 
 
-def _read_list(value: Any, file: Path) -> Iterator[SourceItem]:
+def _read_item_list(value: Any, file: Path) -> Iterator[SourceItem]:
     candidates = value.values() if isinstance(value, Mapping) else [value]
     lists = [inner for inner in candidates if isinstance(inner, list)]
     if len(lists) != 1:
@@ -279,16 +279,16 @@ def _read_parquet(file: Path) -> Iterator[SourceItem]:
     try:
         import duckdb
     except ImportError:
-        rows, failure = _open_by_arrow(file)
+        rows, failure = _open_parquet_by_arrow(file)
     else:
-        rows, failure = _read_by_duckdb(file), duckdb.Error
+        rows, failure = _read_parquet_by_duckdb(file), duckdb.Error
     try:
         yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
     except failure as error:
         raise DatasetError(str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file") from error
 
 
-def _read_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
+def _read_parquet_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
     import duckdb
 
     result = duckdb.execute("SELECT * FROM read_parquet(?)", [str(file)])
@@ -297,7 +297,7 @@ def _read_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
         yield from (dict(zip(names, values, strict=True)) for values in rows)
 
 
-def _open_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
+def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
     """Read the rows with pyarrow, which many environments have; also return the error class of an invalid file."""
     try:
         from pyarrow import ArrowException, parquet
@@ -314,7 +314,7 @@ def _open_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Except
     return read(), ArrowException
 
 
-def _read_hub(name: str, split: str) -> Iterator[SourceItem]:
+def _read_hub_dataset(name: str, split: str) -> Iterator[SourceItem]:
     try:
         from datasets import load_dataset
     except ImportError as error:

@@ -86,7 +86,7 @@ class SampleStream(Sequence[Sample]):
         self._rest: Iterator[Sample] | None = None
         self._source, self._read = source, list[Sample]()
 
-    def first(self, count: int | None) -> Sequence[Sample]:
+    def read_first(self, count: int | None) -> Sequence[Sample]:
         """Read this many samples from the beginning; None reads all."""
         if self._rest is None:
             self._rest = iter(self._source() if callable(self._source) else self._source)
@@ -95,13 +95,13 @@ class SampleStream(Sequence[Sample]):
 
     def __len__(self) -> int:
         """Count the samples; this reads all samples."""
-        return len(self.first(None))
+        return len(self.read_first(None))
 
     def __bool__(self) -> bool:
         """Tell whether the source has any samples."""
-        return bool(self.first(1))
+        return bool(self.read_first(1))
 
     def __getitem__(self, at: Any) -> Any:
         """Return one sample or a slice, reading the source only as far as needed."""
         whole = isinstance(at, slice) or at < 0
-        return self.first(None if whole else at + 1)[at]
+        return self.read_first(None if whole else at + 1)[at]

@@ -32,7 +32,7 @@ class PublishedSet:
     fields: SampleFields
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 
-    def find(self, folder: Path) -> list[Path]:
+    def find_files(self, folder: Path) -> list[Path]:
         """List the data set's files, sorted by name."""
         matches = (
             sorted(path for path in folder.glob(pattern) if path.suffix.lower() in READERS) for pattern in self.files
@@ -48,13 +48,13 @@ class PublishedSet:
         return make_samples(self.fields, folder, self._read_items(folder))
 
     def _read_items(self, folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        for path in self.find(folder):
+        for path in self.find_files(folder):
             read = self.read or READERS[path.suffix.lower()]
             for where, item in read(path):
                 yield str(path), where, {FILE: path.relative_to(folder).as_posix(), **item}
 
 
-def choose(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
+def make_label_reader(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
     """Make a function that translates an item's field; the function refuses values that `meanings` lacks."""
 
     def read_label(item: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evalsuite.core.errors import SandboxError
-from evalsuite.core.phrases import ending
+from evalsuite.core.phrases import shorten_to_ending
 from evalsuite.sandbox.inside.files import HEAD
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def describe_round(
     """
     if len(stdout) > limits.output:
         reported = "output"
-    message = ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)
+    message = shorten_to_ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)
     kind, _, detail = reported.partition(" ")
     reasons = {
         "refused": f"a program could not be started: {detail}",

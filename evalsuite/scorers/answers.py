@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
-from evalsuite.core.threads import in_thread
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Score
 from evalsuite.metrics import numbers, text
 from evalsuite.metrics.denotation import denotation_match
@@ -197,7 +197,7 @@ class Similar:
         """Score one answer by embeddings from the local encoder, or from a model behind the gateway."""
         texts = [transcript.answer, *_list_targets(_require_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
-            vectors = await in_thread(_encode, texts)
+            vectors = await run_in_thread(_encode, texts)
         else:
             asked: Any = model.peer(self.model, self.base_url, epoch=1)
             vectors = await asked.embed(texts)

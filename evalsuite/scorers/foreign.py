@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
-from evalsuite.core.threads import in_thread
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.scorers.trajectories import tool_uses
 
@@ -98,7 +98,7 @@ class PlainForeignScorer:
     async def score(self, case: ForeignCase) -> Scores:
         """Run the metric in a thread with its own event loop, because some metrics block their event loop."""
         try:
-            return await in_thread(lambda: asyncio.run(self._measure(case)))
+            return await run_in_thread(lambda: asyncio.run(self._measure(case)))
         except EvalsuiteError:
             raise
         except Exception as error:

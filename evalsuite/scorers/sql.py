@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.threads import in_thread
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Score
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.inside import Limits
@@ -64,7 +64,7 @@ class SqlExecution:
                 f"sql_execution: sample {sample.id!r} needs the right query as its target and the path of an SQLite "
                 "file under 'database' in its metadata"
             )
-        database = await in_thread(_read_database, self.root / sample.metadata["database"])
+        database = await run_in_thread(_read_database, self.root / sample.metadata["database"])
         given = (sample.target, sql, self.match, self.timeout)
         execution = await self.sandbox.run(
             _PROGRAM.format(inside=_INSIDE, given=given), timeout=2 * self.timeout + LOADING, stdin=database

@@ -22,8 +22,8 @@ from evalsuite.applications.span_receiver import SpanCollector, require_opentele
 from evalsuite.applications.spans import read_span
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
-from evalsuite.core.phrases import number_of
-from evalsuite.core.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.phrases import write_count
+from evalsuite.core.threads import RaisedInThread, is_async, run_in_thread
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import OF_CASE
 from evalsuite.solvers.services import DEFAULT_REQUEST, Exchange, ServiceApplication
@@ -69,7 +69,7 @@ async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel)
 async def _call(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     if is_async(solver):
         return await solver(sample, model)
-    result = await in_thread(solver, sample, BlockingModel(model, asyncio.get_running_loop()))
+    result = await run_in_thread(solver, sample, BlockingModel(model, asyncio.get_running_loop()))
     return await result if inspect.isawaitable(result) else result
 
 
@@ -122,7 +122,7 @@ class FunctionApplication:
         """Call the function with one question, or with the messages of a conversation."""
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
-        call = self.function if asynchronous else partial(in_thread, self.function)
+        call = self.function if asynchronous else partial(run_in_thread, self.function)
         try:
             endpoint = exchange.model.endpoint() if self.route else None
             with route_clients(endpoint) as route:
@@ -135,7 +135,7 @@ class FunctionApplication:
         transcript = read_result(result, self.answer)
         if not route.past:
             return transcript
-        past = f"{number_of(route.past, 'call')} went past the gateway; use application(function, route=True)"
+        past = f"{write_count(route.past, 'call')} went past the gateway; use application(function, route=True)"
         return dataclasses.replace(transcript, facts={**transcript.facts, "unrouted": past})
 
     def _make_arguments(self, exchange: Exchange, *, asynchronous: bool) -> dict[str, Any]:

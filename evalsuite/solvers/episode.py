@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import beginning_and_length
+from evalsuite.core.phrases import shorten_with_length
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolFailure, as_text
@@ -249,7 +249,7 @@ class Episode:
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
         """Record a call and show the model its observation."""
-        observation = beginning_and_length(text or NOTHING, self.loop.observation_limit)
+        observation = shorten_with_length(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
                 "kind": "call",
@@ -290,7 +290,7 @@ class Episode:
             text, failed = f"Error: no answer within {limit:g} seconds", True
         seconds = time.monotonic() - started if getattr(tool.executor, "timed", False) else 0.0
         return {
-            "text": beginning_and_length(text or NOTHING, self.loop.observation_limit),
+            "text": shorten_with_length(text or NOTHING, self.loop.observation_limit),
             "failed": failed,
             "seconds": round(seconds, 3),
         }

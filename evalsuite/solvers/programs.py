@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxError
-from evalsuite.core.keywords import generation_params
-from evalsuite.core.phrases import both_ends
-from evalsuite.core.threads import in_thread
+from evalsuite.core.keywords import select_generation_params
+from evalsuite.core.phrases import shorten_to_ends
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.sandbox.execution import as_event, find_version
@@ -127,13 +127,13 @@ class ProgramSolver:
 
     async def _prepare(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
         """Return a sample's tables and the first messages."""
-        tables = await in_thread(self.tables, sample)
+        tables = await run_in_thread(self.tables, sample)
         description = await self._describe(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
 
     async def _describe(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
         """Describe tables once for all samples that use the same tables."""
-        versions = await in_thread(lambda: [find_version(source) for source in tables.values()])
+        versions = await run_in_thread(lambda: [find_version(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
         lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
         async with lock:
@@ -243,7 +243,7 @@ def program_of_thought(
         SandboxError: a table cannot be loaded.
         ModelError: the call failed for good.
     """
-    checked = generation_params(program_of_thought, params)
+    checked = select_generation_params(program_of_thought, params)
     return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, checked)
 
 
@@ -266,10 +266,10 @@ ShowResult = Callable[[Execution, int], str]
 
 def show_result(execution: Execution, left: int) -> str:
     """Write a round's output and error, at most 4,000 characters of each, and an instruction for the next step."""
-    printed = both_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
+    printed = shorten_to_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
-        parts.append(f"It did not run to its end:\n{both_ends(execution.error, SHOWN_CHARACTERS)}")
+        parts.append(f"It did not run to its end:\n{shorten_to_ends(execution.error, SHOWN_CHARACTERS)}")
     if execution.variables_lost:
         parts.append("Its process is gone, and with it all variables but the tables: define again what you need.")
     if left:
@@ -348,5 +348,5 @@ def interleaved(
         SandboxError: a table cannot be loaded.
         ModelError: a call failed for good.
     """
-    own, checked = sandbox is None, generation_params(interleaved, params)
+    own, checked = sandbox is None, select_generation_params(interleaved, params)
     return Interleaved(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SolverError
-from evalsuite.core.json_codec import dumps, read_as
-from evalsuite.core.keywords import generation_params
+from evalsuite.core.json_codec import dumps, read_json_as
+from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message, Transcript
 from evalsuite.models.answers import read_answers
 
@@ -58,7 +58,7 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
     Raises:
         SettingsError: a parameter is unknown.
     """
-    return Generate(system, template, generation_params(generate, params))
+    return Generate(system, template, select_generation_params(generate, params))
 
 
 async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
@@ -82,7 +82,7 @@ def ready_made(file: str, benchmark: str) -> Solver:
         line = read_answers(file).find(benchmark, ids)
         if "transcript" in line:
             try:
-                return read_as(Transcript, dumps(line["transcript"]))
+                return read_json_as(Transcript, dumps(line["transcript"]))
             except ValueError as error:
                 raise SolverError(f"{file}: the transcript of {sample.id} cannot be read: {error}") from error
         return Transcript(line["answer"], (Message("assistant", line["answer"]),))

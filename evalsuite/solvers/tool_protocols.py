@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.keywords import generation_params
+from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message, ToolCall
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ToolLoop, Turn
 from evalsuite.tools.arguments import parse_arguments
@@ -215,7 +215,7 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
         dollars: maximum cost of the model in an episode, in US dollars; None means no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
     """
-    checked = {**PARAMETERS, **generation_params(react, params)}
+    checked = {**PARAMETERS, **select_generation_params(react, params)}
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
     return ToolLoop(ReAct(examples), tools, user, *limits, checked)
 
@@ -244,7 +244,7 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
         ending: the end of an episode. `finish` is a call of the tool `finish`, which is added to the tools; `text` is a
             plain text message without calls, as in most production agents.
     """
-    checked = {**PARAMETERS, **generation_params(tool_loop, params)}
+    checked = {**PARAMETERS, **select_generation_params(tool_loop, params)}
     if ending not in {"finish", "text"}:
         raise SettingsError(f"tool_loop was given ending={ending!r}; an episode ends by 'finish' or 'text'")
     default = _FUNCTIONS_SYSTEM if ending == "finish" else ""

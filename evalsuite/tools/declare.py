@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
 import typing_extensions
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.core.threads import RaisedInThread, in_thread, is_async
+from evalsuite.core.threads import RaisedInThread, is_async, run_in_thread
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class PythonFunction:
         try:
             if is_async(self.function):
                 return await self.function(**arguments)
-            result = await in_thread(self.function, **arguments)
+            result = await run_in_thread(self.function, **arguments)
             return await result if inspect.isawaitable(result) else result
         except (EvalsuiteError, TimeoutError, GeneratorExit):
             raise

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import beginning, ends_of_line
+from evalsuite.core.phrases import shorten_line, shorten_to_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -158,11 +158,13 @@ def check_arguments(
         and not (value is None and name not in required and not document.takes_null(name))
     }
     faults = [
-        CallFault("unknown_parameter", f"{document.name} has no parameter {beginning(name, LONGEST_NAME)!r}")
+        CallFault("unknown_parameter", f"{document.name} has no parameter {shorten_to_beginning(name, LONGEST_NAME)!r}")
         for name in unknown
     ]
     faults += [
-        CallFault("missing_parameter", f"{document.name} needs the parameter {beginning(name, LONGEST_NAME)!r}")
+        CallFault(
+            "missing_parameter", f"{document.name} needs the parameter {shorten_to_beginning(name, LONGEST_NAME)!r}"
+        )
         for name in required
         if name not in checked
     ]
@@ -184,7 +186,8 @@ def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[CallF
     errors = Draft202012Validator(schema).iter_errors(value)
     return [
         CallFault(
-            "wrong_type", f"parameter {beginning(name, LONGEST_NAME)!r}: {ends_of_line(error.message, LONGEST_FAULT)}"
+            "wrong_type",
+            f"parameter {shorten_to_beginning(name, LONGEST_NAME)!r}: {shorten_line(error.message, LONGEST_FAULT)}",
         )
         for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
     ]
@@ -198,7 +201,7 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
     together = {key: value for key, value in document.parameters.items() if key not in alone}
     errors = Draft202012Validator(together).iter_errors(dict(arguments))
     return [
-        CallFault("wrong_type", f"the parameters together: {ends_of_line(error.message, LONGEST_FAULT)}")
+        CallFault("wrong_type", f"the parameters together: {shorten_line(error.message, LONGEST_FAULT)}")
         for error in errors
     ]
 
@@ -320,7 +323,7 @@ class Registry:
         faults = [
             CallFault(
                 "unknown_tool",
-                f"no tool is named {beginning(name, LONGEST_NAME)!r}; there are {', '.join(self._tools)}",
+                f"no tool is named {shorten_to_beginning(name, LONGEST_NAME)!r}; there are {', '.join(self._tools)}",
             )
         ]
         if "\\" in name:

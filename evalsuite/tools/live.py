@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
-from evalsuite.core.threads import in_thread
+from evalsuite.core.threads import run_in_thread
 from evalsuite.sandbox import tiers
 from evalsuite.sandbox.environments import own_environment, own_interpreter
 from evalsuite.sandbox.tiers import explain_failures
@@ -100,7 +100,7 @@ class Live:
             "arguments": dict(arguments),
             "executes_code": executes_code,
         }
-        answer = await in_thread(self._run_anywhere, json.dumps(call).encode())
+        answer = await run_in_thread(self._run_anywhere, json.dumps(call).encode())
         if "missing" in answer:
             raise ToolError(
                 f"the tool {document.name} of {document.origin} cannot be run on this machine: {answer['missing']}; "

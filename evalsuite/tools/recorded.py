@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import RunError, ToolError
-from evalsuite.core.phrases import beginning
+from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolFailure
 
 if TYPE_CHECKING:
@@ -66,15 +66,15 @@ class Recording:
         if len(set(results)) > 1:
             raise ToolError(
                 f"the recording {self.run} holds {len(set(results))} different results of the call "
-                f"{beginning(key, LONGEST_CALL)}, which depend on what went before, and no episode of this request "
-                "that began with the same calls; run the tools themselves"
+                f"{shorten_to_beginning(key, LONGEST_CALL)}, which depend on what went before, and no episode of this "
+                "request that began with the same calls; run the tools themselves"
             )
         return results[0]
 
     def lacks(self, missing: str) -> ToolError:
         return ToolError(
-            f"the recording {self.run} does not hold {beginning(missing, LONGEST_CALL)}; record it in a run with "
-            "executor='simulated' or 'live', or let this run do so"
+            f"the recording {self.run} does not hold {shorten_to_beginning(missing, LONGEST_CALL)}; record it in a run "
+            "with executor='simulated' or 'live', or let this run do so"
         )
 
 

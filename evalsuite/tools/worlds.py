@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from evalsuite.core.errors import SettingsError, ToolError
-from evalsuite.core.phrases import number_of
-from evalsuite.core.threads import in_thread, is_async
+from evalsuite.core.phrases import write_count
+from evalsuite.core.threads import is_async, run_in_thread
 from evalsuite.core.types import CHANGES
 from evalsuite.gateway.handle import Effect, Effects
 from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
@@ -198,7 +198,7 @@ class OpenWorld:
 
     async def _make(self) -> Any:
         make = self.world.make
-        world = await make(self.sample) if is_async(make) else await in_thread(make, self.sample)
+        world = await make(self.sample) if is_async(make) else await run_in_thread(make, self.sample)
         world = await world if inspect.isawaitable(world) else world
         world = await self._enter(world)
         if self.world.prepare is not None:
@@ -241,7 +241,7 @@ class OpenWorld:
                 await result
         elif self.world.outside:
             raise ToolError(
-                f"this episode was interrupted after {number_of(len(calls), 'call')}, not to be made again, and "
+                f"this episode was interrupted after {write_count(len(calls), 'call')}, not to be made again, and "
                 f"{type(self._made).__name__} has no method `restore(calls)` to go on from there; if all of its "
                 "state is in memory, declare it as World(..., outside=False)"
             )
@@ -274,7 +274,7 @@ class OpenWorld:
 
     @staticmethod
     async def _read_state(world: Any) -> Any:
-        return as_json(await world.state() if is_async(world.state) else await in_thread(world.state))
+        return as_json(await world.state() if is_async(world.state) else await run_in_thread(world.state))
 
 
 async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
@@ -314,7 +314,7 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 
 async def _close(close: Callable[[], Any]) -> None:
-    result = await close() if is_async(close) else await in_thread(close)
+    result = await close() if is_async(close) else await run_in_thread(close)
     if inspect.isawaitable(result):
         await result
 

@@ -158,7 +158,7 @@ def test_help_teaches_every_option(suite: Suite) -> None:
     text = suite.run("--help", model=False).stdout.str()
     for option in OPTIONS:
         assert (f"{option.flag}=" in text or f"{option.flag} " in text) != option.per_project
-        assert option.ini in text
+        assert option.ini_key in text
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])

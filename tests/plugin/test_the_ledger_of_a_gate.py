@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.settings import Settings
-from evalsuite.engine.checks import find_unpriced
+from evalsuite.engine.checks import find_unpriced_models
 
 if TYPE_CHECKING:
     from tests.conftest import ChatServer, Reply
@@ -332,7 +332,7 @@ def test_a_score_that_rounding_carries_beyond_its_range_counts_as_the_ranges_end
 @pytest.mark.parametrize(("price", "unpriced"), [((), {"model": "gpt-own"}), (("gpt-own=1/2",), {})])
 def test_models_without_a_price_are_found_by_their_option(price: tuple[str, ...], unpriced: dict[str, str]) -> None:
     given = Settings(model="gpt-own", judge_model="function:builtins:str", price=price)
-    assert find_unpriced(given) == unpriced
+    assert find_unpriced_models(given) == unpriced
 
 
 ECHO = """

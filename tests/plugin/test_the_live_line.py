@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.plugin.live_line import estimate_left, fit
+from evalsuite.plugin.live_line import estimate_seconds_left, fit_to_width
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -65,19 +65,19 @@ def test_without_a_terminal_it_says_that_cases_are_being_collected(suite: Suite)
 
 
 def test_a_narrow_terminal_goes_without_what_matters_least() -> None:
-    assert fit(PARTS, 200) == "evalsuite 1/9 cases · 3 answers · gpt is down · 2 calls · 0:10 left"
-    assert fit(PARTS, 50) == "evalsuite 1/9 cases · gpt is down · 0:10 left"
-    assert fit(PARTS, 34) == "evalsuite 1/9 cases · gpt is down"
-    assert fit(PARTS, 9) == "evalsuite"
+    assert fit_to_width(PARTS, 200) == "evalsuite 1/9 cases · 3 answers · gpt is down · 2 calls · 0:10 left"
+    assert fit_to_width(PARTS, 50) == "evalsuite 1/9 cases · gpt is down · 0:10 left"
+    assert fit_to_width(PARTS, 34) == "evalsuite 1/9 cases · gpt is down"
+    assert fit_to_width(PARTS, 9) == "evalsuite"
 
 
 @given(st.integers(0, 120))
 def test_it_never_takes_more_than_the_width(width: int) -> None:
-    assert len(fit(PARTS, width)) <= width
+    assert len(fit_to_width(PARTS, width)) <= width
 
 
 def test_the_time_left_comes_from_answers_until_cases_are_done() -> None:
-    assert estimate_left(10.0, 0, 0, 100) is None
-    assert estimate_left(10.0, 0, 20, 100) == pytest.approx(40.0)
-    assert estimate_left(10.0, 10, 80, 100) == pytest.approx(90.0)
-    assert estimate_left(10.0, 0, 300, 100) is None
+    assert estimate_seconds_left(10.0, 0, 0, 100) is None
+    assert estimate_seconds_left(10.0, 0, 20, 100) == pytest.approx(40.0)
+    assert estimate_seconds_left(10.0, 10, 80, 100) == pytest.approx(90.0)
+    assert estimate_seconds_left(10.0, 0, 300, 100) is None

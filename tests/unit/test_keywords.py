@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.keywords import generation_params, refuse_unknown
+from evalsuite.core.keywords import refuse_unknown, select_generation_params
 from evalsuite.core.settings import read_settings
 
 
@@ -28,4 +28,4 @@ def test_what_is_not_passed_on_is_not_offered() -> None:
 
 def test_what_takes_any_generation_parameter_says_so() -> None:
     with pytest.raises(SettingsError, match=r"it takes generation parameters \(temperature.*params="):
-        generation_params("TReB", {"zzz": 1})
+        select_generation_params("TReB", {"zzz": 1})

@@ -8,12 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.core.phrases import beginning, beginning_and_length, both_ends, ending, ends_of_line, number_of
+from evalsuite.core.phrases import (
+    shorten_line,
+    shorten_to_beginning,
+    shorten_to_ending,
+    shorten_to_ends,
+    shorten_with_length,
+    write_count,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WAYS = (beginning, beginning_and_length, both_ends, ending, ends_of_line)
+WAYS = (shorten_to_beginning, shorten_with_length, shorten_to_ends, shorten_to_ending, shorten_line)
 
 
 @pytest.mark.parametrize("shorten", WAYS)
@@ -24,7 +31,7 @@ def test_a_text_that_fits_is_not_changed_and_a_longer_one_is(
     assert (shorten(text, longest) == text) == (len(text) <= longest)
 
 
-@pytest.mark.parametrize("shorten", [beginning, beginning_and_length, ends_of_line])
+@pytest.mark.parametrize("shorten", [shorten_to_beginning, shorten_with_length, shorten_line])
 @given(st.text(max_size=300), st.integers(5, 120))
 def test_a_shortened_text_fits_and_is_not_shortened_again(
     shorten: Callable[[str, int], str], text: str, longest: int
@@ -35,13 +42,13 @@ def test_a_shortened_text_fits_and_is_not_shortened_again(
 
 
 def test_the_mark_stands_where_something_is_missing() -> None:
-    assert beginning("abcdefghij", 8) == "abcd ..."
-    assert ending("abcdefghij", 4) == "...ghij"
-    assert ends_of_line("abcdefghijklmnop", 11) == "abc ... nop"
+    assert shorten_to_beginning("abcdefghij", 8) == "abcd ..."
+    assert shorten_to_ending("abcdefghij", 4) == "...ghij"
+    assert shorten_line("abcdefghijklmnop", 11) == "abc ... nop"
 
 
 def test_a_cut_says_how_long_the_whole_is() -> None:
-    assert beginning_and_length("x" * 5000, 100).endswith(" [cut: 5,000 characters in all]")
+    assert shorten_with_length("x" * 5000, 100).endswith(" [cut: 5,000 characters in all]")
 
 
 @given(st.text(max_size=60), st.integers(0, 50))
@@ -49,8 +56,8 @@ def test_both_ends_of_a_text_stand_around_the_number_of_characters_left_out(text
     if len(text) > longest:
         head, left, tail = longest * 2 // 3, len(text) - longest * 2 // 3 - longest // 3, longest // 3
         shown = f"{text[:head]}\n[... {left:,} characters ...]\n{text[len(text) - tail :]}"
-        assert both_ends(text, longest) == shown
+        assert shorten_to_ends(text, longest) == shown
 
 
 def test_one_thing_is_singular_and_all_other_numbers_are_plural() -> None:
-    assert [number_of(count, "case") for count in (0, 1, 2000)] == ["0 cases", "1 case", "2,000 cases"]
+    assert [write_count(count, "case") for count in (0, 1, 2000)] == ["0 cases", "1 case", "2,000 cases"]

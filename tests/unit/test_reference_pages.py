@@ -27,7 +27,7 @@ def test_the_page_of_options_has_a_row_per_setting() -> None:
     shown = pages.on_page_markdown((ROOT / "docs" / "options.md").read_text("utf-8"))
     rows = [line for line in shown.splitlines() if line.startswith("| `")]
     options = sorted(OPTIONS, key=lambda option: option.per_project)
-    assert [row.split("`")[1].partition("=")[0] for row in rows] == [option.shown for option in options]
+    assert [row.split("`")[1].partition("=")[0] for row in rows] == [option.shown_name for option in options]
     assert "%%" not in shown
 
 

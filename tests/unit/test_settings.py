@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.option_values import Option, parse_shard
-from evalsuite.core.settings import OPTIONS, Settings, read_settings, restore, take_over
+from evalsuite.core.settings import OPTIONS, Settings, merge_earlier_settings, read_settings, restore_settings
 
 TEXT = {
     "shard": "2/3",
@@ -141,20 +141,22 @@ EVERYTHING = read_settings({option.name: some(option) for option in OPTIONS if o
 
 
 def test_settings_come_back_equal_from_a_file() -> None:
-    back = restore(json.loads(json.dumps(EVERYTHING.plain())))
+    back = restore_settings(json.loads(json.dumps(EVERYTHING.plain())))
     assert back == EVERYTHING
     assert back.given == EVERYTHING.given
     assert hash(back) == hash(EVERYTHING)
 
 
 def test_settings_of_another_version_are_read_as_far_as_they_are_known() -> None:
-    assert restore({"model": "m", "mood": "good", "gate": ["a.b > 0"]}) == Settings(model="m", gate=("a.b > 0",))
-    assert restore({}) == Settings()
+    assert restore_settings({"model": "m", "mood": "good", "gate": ["a.b > 0"]}) == Settings(
+        model="m", gate=("a.b > 0",)
+    )
+    assert restore_settings({}) == Settings()
 
 
 def test_a_later_run_takes_over_what_it_is_not_told_and_keeps_what_it_is() -> None:
     later = read_settings({"resume": "last", "limit": 3, "seed": 0})
-    taken = take_over(later, EVERYTHING)
+    taken = merge_earlier_settings(later, EVERYTHING)
     assert taken.limit == 3
     assert taken.seed == 0
     for option in OPTIONS:
@@ -176,9 +178,9 @@ def parsed(pytester: pytest.Pytester) -> Any:
     """Reads settings as a session does, without one."""
 
     def parsed(*args: str) -> Settings:
-        from evalsuite.plugin.options import settings_of
+        from evalsuite.plugin.options import read_config_settings
 
-        return settings_of(pytester.parseconfig("-p", "evalsuite.plugin", *args))
+        return read_config_settings(pytester.parseconfig("-p", "evalsuite.plugin", *args))
 
     return parsed
 
@@ -205,7 +207,7 @@ def test_every_option_is_read_from_a_file(pytester: pytest.Pytester, parsed: Any
             shown = json.dumps(value if option.repeat else str(value))
         else:
             shown = json.dumps(value)
-        lines += f"{option.ini} = {shown}\n"
+        lines += f"{option.ini_key} = {shown}\n"
     (pytester.path / ("pytest.ini" if form == "ini" else "pyproject.toml")).write_text(lines)
     read = parsed()
     assert read == EVERYTHING

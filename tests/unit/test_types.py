@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.core.errors import for_terminal
+from evalsuite.core.errors import escape_for_terminal
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Message, Sample, ToolCall
 
@@ -83,4 +83,4 @@ def test_half_of_a_surrogate_pair_in_an_id_becomes_a_question_mark() -> None:
 
 @pytest.mark.parametrize("mark", "\u202a\u202e\u2066\u2069\x1b\x07")
 def test_words_for_a_terminal_neither_steer_it_nor_turn_the_order_of_others(mark: str) -> None:
-    assert for_terminal(f"a{mark}b") == "ab"
+    assert escape_for_terminal(f"a{mark}b") == "ab"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, read_mode
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.judges.scorers import WINS
 from evalsuite.output.reports.judges import corrected_mean
 from evalsuite.output.reports.judges.ballots import read_ballots
@@ -294,8 +294,8 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
 
 def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa of one-model panels by number of roles, and by number of turns."""
-    by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: number_of(mode.turns, "turn"))
-    by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: number_of(mode.roles, "role"))
+    by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
+    by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
     charts = [
         *(_make_charts(by_roles, "roles") if by_roles else []),
         *(_make_charts(by_turns, "turns") if by_turns else []),

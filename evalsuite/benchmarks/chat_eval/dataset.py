@@ -18,7 +18,7 @@ from evalsuite.core.protocols import Dataset
 from evalsuite.core.types import Sample
 from evalsuite.judges import Likert
 from evalsuite.samples.files import SampleFields
-from evalsuite.samples.published import FILE, PublishedSet, choose, read_text_field
+from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -306,8 +306,8 @@ PAIR_SETS = {
         ("**/human*",),
         _read_question,
         _read_answers_by_turn,
-        choose("winner", {"model_a": "first", "model_b": "second", "tie": "tie", "tie (bothbad)": "tie"}),
-        category=choose("turn", {1: "first turn", 2: "second turn"}),
+        make_label_reader("winner", {"model_a": "first", "model_b": "second", "tie": "tie", "tie (bothbad)": "tie"}),
+        category=make_label_reader("turn", {1: "first turn", 2: "second turn"}),
         cluster="question_id",
         systems=_list_fields("model_a", "model_b"),
     ),
@@ -315,14 +315,14 @@ PAIR_SETS = {
         ("LLMBar/**/dataset.json", "**/dataset.json"),
         "input",
         _list_fields("output_1", "output_2"),
-        choose("label", {1: "first", 2: "second"}),
+        make_label_reader("label", {1: "first", 2: "second"}),
         category=_name_folder,
     ),
     "judgebench": _pair(
         ("**/*.jsonl", "**/*.parquet"),
         "question",
         _list_fields("response_A", "response_B"),
-        choose("label", {"A>B": "first", "B>A": "second"}),
+        make_label_reader("label", {"A>B": "first", "B>A": "second"}),
         category="source",
     ),
     "rewardbench": _pair(
@@ -344,7 +344,7 @@ def read_set(name: str, folder: Path) -> Iterator[Sample]:
         DatasetError: the folder lacks the set's files, or an item does not have the published format.
     """
     source = PAIR_SETS[name]
-    if not source.find(folder):
+    if not source.find_files(folder):
         raise DatasetError(folder, "", "no file of the set", f"files as published, such as {source.files[0]}")
     for sample in source.iter_samples(folder):
         case = f"{name}-{sample.id}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.core.keywords import generation_params
+from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.solvers.single_call import Generate, generate
@@ -110,7 +110,7 @@ class PromptSolver:
 
 def solver(setup: Setup) -> PromptSolver:
     """Make the solver; the benchmark's arguments are generation parameters (`max_tokens=256`)."""
-    params = {**DEFAULTS, **generation_params("Head-to-Tail", setup.args)}
+    params = {**DEFAULTS, **select_generation_params("Head-to-Tail", setup.args)}
     paper = paper_prompts(setup.data, setup.modes, judged=setup.judge is not None)
     return PromptSolver(generate(params=params), paper)
 

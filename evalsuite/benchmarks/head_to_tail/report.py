@@ -15,7 +15,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     table_10,
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 from evalsuite.results.tally import Estimate, Tally
 
@@ -68,7 +68,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
         sentences.append(f"Right is what {decider} says{where}.")
     for line in lines:
         if lost := sum(row.outcome == "error" for row in line.tally):
-            sentences.append(f"{line.label}: errors in {lost} of {number_of(len(line.tally), 'case')}, left out.")
+            sentences.append(f"{line.label}: errors in {lost} of {write_count(len(line.tally), 'case')}, left out.")
     return Passage("", "\n\n".join(sentences))
 
 

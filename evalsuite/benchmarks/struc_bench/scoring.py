@@ -14,7 +14,7 @@ from evalsuite.benchmarks.struc_bench.abilities import TableComparison, abilitie
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
 from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError
-from evalsuite.core.phrases import ends_of_line
+from evalsuite.core.phrases import shorten_line
 from evalsuite.core.types import Score
 from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
@@ -171,7 +171,7 @@ def _count_wrong(score: TableScore) -> list[list[Any]]:
             kind = ROW_KINDS[place if place < 2 else 3 if place == len(wanted) - 1 else 2]
             for cell in row:
                 if cell.wanted.strip():
-                    count = counts.setdefault((kind, ends_of_line(cell.column, LONGEST_NAME)), [0, 0])
+                    count = counts.setdefault((kind, shorten_line(cell.column, LONGEST_NAME)), [0, 0])
                     count[0] += 1
                     count[1] += cell.state != "equal"
     return [[*key, *count] for key, count in counts.items()]
@@ -180,7 +180,7 @@ def _count_wrong(score: TableScore) -> list[list[Any]]:
 def _describe_differences(score: TableScore) -> str:
     """Name the first differing cells in one line, such as `Gulls / Wins: 7, not 8`."""
     differences = score.differences
-    named = "; ".join(ends_of_line(str(cell), LONGEST_CELL) for cell in differences[:MOST_NAMED])
+    named = "; ".join(shorten_line(str(cell), LONGEST_CELL) for cell in differences[:MOST_NAMED])
     return named + (f"; and {more:,} more" if (more := len(differences) - MOST_NAMED) > 0 else "")
 
 

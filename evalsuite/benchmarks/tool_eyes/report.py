@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
-from evalsuite.core.phrases import beginning, number_of
+from evalsuite.core.phrases import shorten_to_beginning, write_count
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
         paragraphs.append(f"{view.label}: {view.source or 'source not recorded'}; mode {modes or 'none'}; {judge}.")
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
-        errors = f"; errors in {lost} of {number_of(len(line.tally), 'case')}, left out" if lost else ""
+        errors = f"; errors in {lost} of {write_count(len(line.tally), 'case')}, left out" if lost else ""
         remarks = "".join((_warn_of_hidden_tools(line.tally), _write_variant(line.tally)))
         paragraphs.append(f"{line.label}: {_describe_executors(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
@@ -103,7 +103,7 @@ def _describe_executors(tally: Tally) -> str:
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
     scenarios = tally.groups("scenario")
-    offered = number_of(sum(_count_tools(tally, name) for name in scenarios), "tool")
+    offered = write_count(sum(_count_tools(tally, name) for name in scenarios), "tool")
     return f"{offered} offered; calls that were run: {ran or 'none'}{played}"
 
 
@@ -401,4 +401,4 @@ def _make_cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[
 
 
 def _one_line(text: str) -> str:
-    return beginning(" ".join(text.split()), 240)
+    return shorten_to_beginning(" ".join(text.split()), 240)

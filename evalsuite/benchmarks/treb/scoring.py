@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.phrases import beginning
+from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, read_score
@@ -122,7 +122,7 @@ class AnswerJudge:
             [
                 ("question", str(sample.input)),
                 ("reference answer", str(sample.target)),
-                ("answer of the student", beginning(transcript.answer, JUDGED_CHARACTERS)),
+                ("answer of the student", shorten_to_beginning(transcript.answer, JUDGED_CHARACTERS)),
             ]
         )
         reading = await ask_until_parsed(
@@ -149,7 +149,7 @@ def read_mark(text: str) -> float:
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:
-        written = "no \\boxed{...}" if boxed is None else f"\\boxed{{{beginning(boxed, 60)}}}"
+        written = "no \\boxed{...}" if boxed is None else f"\\boxed{{{shorten_to_beginning(boxed, 60)}}}"
         raise ValueError(f"it holds {written} instead of \\boxed{{a number from 0 to {BEST}}}.")
     return float(number.value)
 

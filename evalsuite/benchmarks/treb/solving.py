@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
 from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large
-from evalsuite.core.phrases import beginning
-from evalsuite.core.threads import in_thread
+from evalsuite.core.phrases import shorten_to_beginning
+from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Transcript
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import unbox
@@ -44,7 +44,7 @@ class WordsSolver:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Send one request; the transcript's fact `json` tells whether the answer has the requested JSON form."""
-        tables = await in_thread(self._tables, sample)
+        tables = await run_in_thread(self._tables, sample)
         instructions = IN_WORDS if asks_for_json(sample) else SUMMARY
         prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
         if not tables:  # Questions of language understanding are sent unchanged.
@@ -115,7 +115,9 @@ def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
 def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
     """Make a prompt whose table descriptions have at most about `tokens` tokens; the paper gives no method."""
     limit = CHARACTERS_PER_TOKEN * tokens
-    return lambda sample, described: _build_prompt(instructions, REMINDER, sample, beginning(described, limit))
+    return lambda sample, described: _build_prompt(
+        instructions, REMINDER, sample, shorten_to_beginning(described, limit)
+    )
 
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20
@@ -179,7 +181,7 @@ def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
         aim = len(shown.rows) * limit // len(text)
         shown = shown.first(min(aim, len(shown.rows) - 1))
         text = write(shown)
-    text = beginning(text, limit)
+    text = shorten_to_beginning(text, limit)
     rows = len(table.rows) + table.left_out
     return f"{text}\n(the first {len(shown.rows)} of {rows} rows)" if len(shown.rows) < rows else text
 

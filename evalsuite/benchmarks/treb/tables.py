@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ def from_markdown(text: str, header_rows: int) -> SourceTable:
 
 def _make_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     if len(lines) < header_rows:
-        raise ValueError(f"{number_of(len(lines), 'row')}, fewer than its {number_of(header_rows, 'header row')}")
+        raise ValueError(f"{write_count(len(lines), 'row')}, fewer than its {write_count(header_rows, 'header row')}")
     width = max(map(len, lines), default=0)
     full = tuple((*(cell.strip() for cell in line), *[""] * (width - len(line))) for line in lines)
     return SourceTable(full[:header_rows], full[header_rows:])

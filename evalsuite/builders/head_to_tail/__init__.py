@@ -23,7 +23,7 @@ from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, model_settings
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.option_values import whole_number
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -112,7 +112,7 @@ def _write_drafts(source: dbpedia.Dbpedia, args: Namespace, folder: Path) -> int
     write(json.dumps(templates, indent=1, ensure_ascii=False) + "\n", args.to, folder)
     for predicate, reason in failures.items():
         sys.stderr.write(f"{predicate}: {reason}\n")
-    sys.stdout.write(f"{len(drafts):,} of {number_of(len(examples), 'template')} drafted, in {args.to}; read them\n")
+    sys.stdout.write(f"{len(drafts):,} of {write_count(len(examples), 'template')} drafted, in {args.to}; read them\n")
     return int(bool(failures))
 
 

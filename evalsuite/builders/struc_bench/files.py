@@ -14,7 +14,7 @@ from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, format_of, items_json, read_items
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.metrics.tables import read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
 from evalsuite.output.reports.section import Cell, Column, Table
@@ -236,8 +236,8 @@ def run(args: Namespace) -> int:
     for written, items in built.items.items():
         with ending_cleanly(), building(targets[written]) as folder:
             write(items_json(items), targets[written], folder)
-        sys.stdout.write(f"{number_of(len(items), 'item')} in {targets[written]}\n")
-    sys.stdout.write(f"{counted}, {number_of(len(paths), 'file')} read\n")
+        sys.stdout.write(f"{write_count(len(items), 'item')} in {targets[written]}\n")
+    sys.stdout.write(f"{counted}, {write_count(len(paths), 'file')} read\n")
     return 0
 
 

@@ -16,7 +16,7 @@ from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.metrics.tables import CellGrid, read_tables
 from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
 from evalsuite.metrics.tables.plain_data import write_table
@@ -353,8 +353,8 @@ def run(args: Namespace) -> int:
             raise DatasetError(args.source, "", f"no game with {wanted}", "at least one")
         write(items_json(items), args.to, folder)
     sys.stdout.write(
-        f"{number_of(len(items), 'item')} in {args.to}; "
-        f"{number_of(passed_over, 'game')} passed over for lack of {wanted}\n"
+        f"{write_count(len(items), 'item')} in {args.to}; "
+        f"{write_count(passed_over, 'game')} passed over for lack of {wanted}\n"
     )
     return 0
 

@@ -16,7 +16,7 @@ from evalsuite.builders.building import BuildProgress, building, ending_cleanly,
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.struc_bench.files import check_file_name, format_by_name
 from evalsuite.core.errors import EvalsuiteError, JudgeError
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import read_tables, read_wanted
@@ -90,7 +90,7 @@ def build_texts(
     if opened.cut_off:
         sys.stderr.write(f"{opened.cut_off:,} answers reached max_tokens: allow more with --model-param max_tokens=N\n")
     if texts:
-        sys.stdout.write(f"{len(texts):,} of {number_of(len(items), 'item')} with {noun} in {args.to}\n")
+        sys.stdout.write(f"{len(texts):,} of {write_count(len(items), 'item')} with {noun} in {args.to}\n")
     else:
         sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
     return int(bool(failures))

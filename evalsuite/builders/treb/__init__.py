@@ -36,7 +36,7 @@ from evalsuite.builders.treb.prompts import TASKS
 from evalsuite.builders.treb.table_files import list_files, read_sheets
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.option_values import whole_number
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
     by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
-    pairs, tables = number_of(len(built.records), "pair"), number_of(len(built.sheets), "table")
+    pairs, tables = write_count(len(built.records), "pair"), write_count(len(built.sheets), "table")
     sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
     if undecided := sum(not row[-1] for row in built.disputed):
         asked = f"fill in the column accepted of {args.out / DISPUTED}, and build again"
-        sys.stdout.write(f"{number_of(undecided, 'pair')} disputed: {asked}\n")
+        sys.stdout.write(f"{write_count(undecided, 'pair')} disputed: {asked}\n")
     return 0
 
 

@@ -7,7 +7,7 @@ import platform
 import time
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.declarations import is_run
+from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.journal.lease import is_held
@@ -120,7 +120,7 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
 
 def all_runs(reports: Path) -> list[RunFolder]:
     """List every run of a folder."""
-    return [RunFolder(path) for path in sorted(reports.glob("*")) if path.is_dir() and is_run(path)]
+    return [RunFolder(path) for path in sorted(reports.glob("*")) if path.is_dir() and is_run_folder(path)]
 
 
 def _index_row(folder: RunFolder) -> dict[str, Any]:

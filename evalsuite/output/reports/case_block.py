@@ -6,8 +6,8 @@ import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import for_terminal
-from evalsuite.core.phrases import beginning_and_length
+from evalsuite.core.errors import escape_for_terminal
+from evalsuite.core.phrases import shorten_with_length
 from evalsuite.decisions.measured import score_of, select
 from evalsuite.output.reports.markdown import number
 from evalsuite.output.reports.section import Column
@@ -69,8 +69,8 @@ def _list_parts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, 
 
 def _write_labelled(label: str, text: str, most: int | None) -> str:
     if most is not None and len(text) > most:
-        text = beginning_and_length(text, most)
-    lines = for_terminal(text).splitlines() or [""]
+        text = shorten_with_length(text, most)
+    lines = escape_for_terminal(text).splitlines() or [""]
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
 
 

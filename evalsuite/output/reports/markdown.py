@@ -7,8 +7,8 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import CONTROL, for_terminal
-from evalsuite.core.phrases import both_ends
+from evalsuite.core.errors import CONTROL, escape_for_terminal
+from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, is_best, without_unmeasured
 from evalsuite.results.tally import Estimate
 
@@ -94,7 +94,7 @@ def render_passage(passage: Passage) -> str:
     if not passage.folded:
         heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
-    words = passage.text if passage.whole else both_ends(passage.text, LONGEST)
+    words = passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
     # Inside HTML, Markdown's escapes would be visible, and an empty line would end the HTML.
@@ -182,7 +182,7 @@ def in_terminal(text: str) -> str:
             lines.append(line)
         elif not LEFT_OUT.match(line):
             lines.append(_plain_line(line))
-    return for_terminal(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
+    return escape_for_terminal(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
 
 
 def _plain_line(line: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evalsuite.core.phrases import number_of
+from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Usage
 from evalsuite.output.reports.section import Cell, Column, Table
 
@@ -98,7 +98,7 @@ def advice(sight: DetectableLoss) -> str:
     seen = f"a loss of {sight.visible:.3g} or more" if math.isfinite(sight.visible) else "no loss at all"
     words = f"{name}: {seen} can be shown, not {sight.loss:.3g}."
     if sight.needed is not None:
-        more = number_of(sight.needed - sight.questions, "more question")
+        more = write_count(sight.needed - sight.questions, "more question")
         words += f" {sight.loss:.3g} needs {more} ({sight.needed:,} instead of {sight.questions:,})"
         if sight.needed_epochs:
             words += f", or {sight.needed_epochs} epochs in both runs"

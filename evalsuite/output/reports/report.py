@@ -9,7 +9,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.phrases import both_ends, note_estimates, number_of
+from evalsuite.core.phrases import describe_estimates, shorten_to_ends, write_count
 from evalsuite.core.types import SHARE, Usage
 from evalsuite.decisions.measured import select
 from evalsuite.gateway.faults import TAG as FAULT_TAG
@@ -138,9 +138,9 @@ def _count_outcomes(verdict: Verdict) -> str:
 def _describe_tokens(usage: Mapping[str, Any]) -> str:
     if not usage:
         return "unknown"
-    calls = number_of(usage["calls"], "call")
+    calls = write_count(usage["calls"], "call")
     counted = f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
-    return "; ".join(filter(None, (counted, note_estimates(usage.get("estimated", 0), usage["calls"]))))
+    return "; ".join(filter(None, (counted, describe_estimates(usage.get("estimated", 0), usage["calls"]))))
 
 
 def _make_gates_section(decisions: Sequence[GateDecision]) -> Section:
@@ -219,7 +219,8 @@ def _group_errors(run: Run) -> list[Section]:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     rows: list[list[Cell]] = [
-        [len(alike), cause, both_ends(alike[0][0], 300), alike[0][1]] for (cause, _), alike in ranked[:MOST_CAUSES]
+        [len(alike), cause, shorten_to_ends(alike[0][0], 300), alike[0][1]]
+        for (cause, _), alike in ranked[:MOST_CAUSES]
     ]
     left = sum(len(alike) for _, alike in ranked[MOST_CAUSES:])
     note = f"{left} further errors of other causes are in records.jsonl." if left else ""
@@ -344,7 +345,7 @@ def baseline_section(against: Against) -> Section:
 
 def _describe_left_out(against: Against) -> str:
     parts = [
-        f"Left out: {number_of(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' if len(cases) > 5 else ''})."
+        f"Left out: {write_count(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' * (len(cases) > 5)})."
         for side, cases in against.left_out.items()
         if cases
     ]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import in_words
-from evalsuite.core.phrases import both_ends
+from evalsuite.core.errors import describe_exception
+from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
@@ -153,7 +153,7 @@ def heading(verdict: Verdict, model: str | None) -> str:
 
 def _one_line(text: str) -> str:
     """Escape a reason and put it on one line, because a reason may quote a server's error page."""
-    return escape(both_ends(text, LONGEST_REASON))
+    return escape(shorten_to_ends(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:
@@ -181,7 +181,7 @@ def _append(file: str, text: str, otherwise: str) -> str:
         with Path(file).open("a", encoding="utf-8") as stream:
             stream.write(text + "\n")
     except OSError as error:
-        return f"{otherwise}: {in_words(error)}"
+        return f"{otherwise}: {describe_exception(error)}"
     return ""
 
 

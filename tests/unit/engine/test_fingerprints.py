@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evalsuite import contains
-from evalsuite.engine.scoring import stable_text
+from evalsuite.engine.scoring import write_stable_repr
 
 WORDS = ["finish", "ask_to_user", "book", "cancel", "search", "pay", "look", "wait"]
 SORTED = "{" + ", ".join(sorted(map(repr, WORDS))) + "}"
@@ -20,11 +20,11 @@ class Own:
 
 def test_the_members_of_sets_are_sorted_at_every_depth() -> None:
     words = frozenset(WORDS)
-    assert stable_text(words) == SORTED
-    assert stable_text(Own(words, [{"a": set(WORDS)}])) == f"Own(words={SORTED}, inner=[{{'a': {SORTED}}}])"
+    assert write_stable_repr(words) == SORTED
+    assert write_stable_repr(Own(words, [{"a": set(WORDS)}])) == f"Own(words={SORTED}, inner=[{{'a': {SORTED}}}])"
 
 
 def test_addresses_are_left_out_and_all_else_is_the_repr() -> None:
-    assert stable_text(object()) == "<object object>"
-    assert stable_text(1.5) == "1.5"
-    assert stable_text(contains()) == stable_text(contains())
+    assert write_stable_repr(object()) == "<object object>"
+    assert write_stable_repr(1.5) == "1.5"
+    assert write_stable_repr(contains()) == write_stable_repr(contains())

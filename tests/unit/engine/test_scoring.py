@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite import case_metrics, contains, exact_match, generate, rubric, stats
 from evalsuite.core.errors import SettingsError
-from evalsuite.engine.scoring import asks_the_judge, check_call, check_parts, own_judge
+from evalsuite.engine.scoring import check_callable, check_parts, get_own_judge, needs_run_judge
 from evalsuite.judges import single
 from evalsuite.metrics import tables, text
 
@@ -51,7 +51,7 @@ def test_what_is_no_solver_or_scorer_is_refused(solver: Any, scorers: Any, messa
 
 def test_a_statistic_of_plain_values_is_refused_as_a_metric_over_all_cases() -> None:
     with pytest.raises(SettingsError, match=r"spearman of .* compares plain values: .* evalsuite\.case_metrics"):
-        check_call(stats.spearman, "a metric takes one argument, a Tally", 1)
+        check_callable(stats.spearman, "a metric takes one argument, a Tally", 1)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_can_be_called_is_accepted() -> None:
 
 
 def test_a_scorer_with_a_judge_of_its_own_does_not_ask_the_run_s() -> None:
-    assert asks_the_judge(single())
-    assert not asks_the_judge(exact_match())
-    assert not asks_the_judge(single(model="gpt-4"))
-    assert own_judge(rubric("Is it right?", model=["gpt-4", "o3"])) == "gpt-4"
+    assert needs_run_judge(single())
+    assert not needs_run_judge(exact_match())
+    assert not needs_run_judge(single(model="gpt-4"))
+    assert get_own_judge(rubric("Is it right?", model=["gpt-4", "o3"])) == "gpt-4"

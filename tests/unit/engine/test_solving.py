@@ -20,7 +20,7 @@ def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(monkeypatc
         solved.append(case)
         return case
 
-    monkeypatch.setattr(solving, "solve", solve)
+    monkeypatch.setattr(solving, "solve_case", solve)
     background = BackgroundLoop()
     case = cast("Any", _Case())
     coming = iter([case])
@@ -32,7 +32,7 @@ def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(monkeypatc
         release = threading.Event()
         background.soon(release.wait)
         prefetcher.begin(case)
-        assert prefetcher.result(case) is case
+        assert prefetcher.wait_for_result(case) is case
         release.set()
         background.run(_turns())
         assert solved == [case]

@@ -63,8 +63,8 @@ def test_without_the_terminals_file_there_is_no_live_line_and_without_its_sessio
     terminal = request.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:
         pytest.skip("a worker has no terminal")
-    assert callable(pytest_internals.terminal_file(terminal).write)
-    assert pytest_internals.session_of(terminal) is request.session
+    assert callable(pytest_internals.get_terminal_file(terminal).write)
+    assert pytest_internals.get_session(terminal) is request.session
 
 
 def test_without_the_memory_of_failures_lf_does_not_run_the_cases_behind_a_gate() -> None:
@@ -83,7 +83,7 @@ def test_without_a_channel_to_the_worker_no_case_on_it_can_ask_a_model() -> None
     assert received == [(given, None)]
     worker: Any = SimpleNamespace(workerinput=node.workerinput)
     assert xdist.is_worker(worker)
-    assert xdist.data_of_worker(worker) == ({"model": "m"}, channel, 2)
+    assert xdist.get_worker_data(worker) == ({"model": "m"}, channel, 2)
 
 
 def test_without_the_method_that_sends_commands_a_command_to_a_dead_worker_ends_the_session() -> None:
@@ -120,6 +120,6 @@ def test_without_the_queue_of_a_worker_it_looks_ahead_by_one_case() -> None:
 def test_without_the_boundary_of_conftests_one_in_a_runs_folder_is_imported(tmp_path: Path) -> None:
     manager: Any = pytest.PytestPluginManager()
     manager._confcutdir = tmp_path
-    pytest_internals.leave_out_conftests(manager, lambda folder: "art" in folder.parts)
+    pytest_internals.skip_conftests_of_data(manager, lambda folder: "art" in folder.parts)
     kept = [manager._is_in_confcutdir(folder) for folder in (tmp_path, tmp_path / "cases", tmp_path / "art")]
     assert kept == [True, True, False]

@@ -17,7 +17,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.settings import Settings
 from evalsuite.engine.preparation import RunSpec
 from evalsuite.gateway.loop import BackgroundLoop
-from evalsuite.plugin.listener import Listener
+from evalsuite.plugin.listener import ReportListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def spec_of(root: Path) -> RunSpec:
 def test_workers_that_ask_at_once_get_one_run_one_loop_and_one_gateway(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    listener = Listener(pytestconfig, spec_of(tmp_path))
+    listener = ReportListener(pytestconfig, spec_of(tmp_path))
     asked = asked_by_threads(lambda: listener.run.access)
     listener.run.close()
     assert len(asked) == THREADS
@@ -74,11 +74,11 @@ def test_workers_that_ask_at_once_get_one_run_one_loop_and_one_gateway(
 
 def test_where_no_run_can_be_made_every_thread_is_told_the_same(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     (tmp_path / "reports").touch()
-    listener = Listener(pytestconfig, spec_of(tmp_path))
+    listener = ReportListener(pytestconfig, spec_of(tmp_path))
     told = asked_by_threads(lambda: listener.run)
     assert {type(error) for error in told} == {RunError}
     assert {str(error) for error in told} == {listener.broken}
-    assert not listener.begun
+    assert not listener.has_begun
 
 
 def test_threads_of_one_case_share_its_api_and_the_listener_of_its_loop() -> None:
