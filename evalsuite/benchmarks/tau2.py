@@ -29,12 +29,11 @@ from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.criteria import Checklist
 from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.scorers.trajectories import ToolUse, agrees, tool_uses
 from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import World, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.core.protocols import Model, Setup, Solver
@@ -43,6 +42,9 @@ if TYPE_CHECKING:
 
 
 TASKS, POLICY = "tasks.json", "policy.md"
+DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The criteria of a task that names none.
+DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
+"""The methods of a world that get the parts of a task's `initialization_data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Tau2Options:
 
 
 async def make_initial_calls(world: Any, sample: Sample) -> None:
-    """Make the calls that establish a task's initial state: its initial actions, and the tool calls of its history."""
+    """Make the calls that establish a task's initial state: initial data and actions, and tool calls of its history."""
     for name, arguments, is_tool in sample.metadata["initial_calls"]:
         method = _find_method(world, name)
         if method is None:
@@ -94,11 +96,13 @@ def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
 
 def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], bool]]:
     """List the calls that establish a task's initial state; the last field tells whether it is a tool call."""
+    given = state.get("initialization_data") or {}
+    data = [(method, {"update_data": given[name]}, False) for name, method in DATA_METHODS.items() if given.get(name)]
     actions = [
         (call["func_name"], call.get("arguments") or {}, False) for call in state.get("initialization_actions") or []
     ]
     written = [call for message in state.get("message_history") or [] for call in message.get("tool_calls") or []]
-    return [*actions, *((call["name"], call.get("arguments") or {}, True) for call in written)]
+    return [*data, *actions, *((call["name"], call.get("arguments") or {}, True) for call in written)]
 
 
 def _find_folder(setup: Setup) -> Path:
@@ -132,17 +136,18 @@ def load(setup: Setup) -> Dataset:
 def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = take(task, "user_scenario", dict, path, where)
     state = task.get("initial_state") or {}
-    criteria = task.get("evaluation_criteria") or {}
+    criteria = task.get("evaluation_criteria") or {"reward_basis": []}
+    basis = list(criteria.get("reward_basis", DEFAULT_BASIS))
     goal, knowledge = _make_instructions(scenario, path, where)
     return Sample(
         id=str(task.get("id", where.removeprefix("task "))),
         input=goal,
-        tags={"basis": " and ".join(criteria.get("reward_basis") or ["nothing"])},
+        tags={"basis": " and ".join(basis or ["nothing"])},
         metadata={
             "knows": knowledge,
             "actions": list(criteria.get("actions") or []),
             "communicate": list(criteria.get("communicate_info") or []),
-            "basis": list(criteria.get("reward_basis") or []),
+            "basis": basis,
             "env_assertions": list(criteria.get("env_assertions") or []),
             "nl_assertions": list(criteria.get("nl_assertions") or []),
             "initial_state": task.get("initial_state"),
@@ -221,7 +226,7 @@ class Reward:
         scores = {
             "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
             "communicate": float(_is_told(sample, transcript)),
-            "actions": float(agrees("superset", _list_actions(sample), _list_made(transcript))),
+            "actions": float(_are_taken(sample.metadata["actions"], transcript)),
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.check_assertions(sample, transcript))
@@ -304,23 +309,26 @@ class JudgedReward:
         return sign_scores({"nl_assertions": note, **reward}, signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 
 
-def _list_made(transcript: Transcript) -> list[ToolUse]:
-    """List the calls of the agent and of the customer."""
-    return [
-        *tool_uses(transcript),
-        *(ToolUse(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] == CALLS[1]),
-    ]
+def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
+    """Tell whether the agent or the customer took each action.
+
+    As in tau2-bench, the arguments that an action names in `compare_args` are compared, by default those of the call.
+    """
+    calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
+
+    def is_taken(action: Mapping[str, Any]) -> bool:
+        wanted, names = action.get("arguments") or {}, action.get("compare_args")
+        for tool, arguments in calls:
+            compared = arguments.keys() if names is None else names
+            if tool == action["name"] and _select(wanted, compared) == _select(arguments, compared):
+                return True
+        return False
+
+    return all(map(is_taken, actions))
 
 
-def _list_actions(sample: Sample) -> list[ToolUse]:
-    return [ToolUse(action["name"], _select_arguments(action), partial=True) for action in sample.metadata["actions"]]
-
-
-def _select_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the arguments to compare: those that the task names or, by default, all."""
-    arguments: Mapping[str, Any] = action.get("arguments") or {}
-    names = action.get("compare_args")
-    return {name: value for name, value in arguments.items() if names is None or name in names}
+def _select(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name in names}
 
 
 def _is_told(sample: Sample, transcript: Transcript) -> bool:

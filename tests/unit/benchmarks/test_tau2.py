@@ -357,3 +357,45 @@ def test_calls_of_the_history_are_made_before_the_conversation(folder: Path) -> 
     unknown = load_with(folder, initial_state={"initialization_actions": [{"func_name": "fly"}]})
     with pytest.raises(SettingsError, match="task 7 begins with 'fly', and the world has no such method"):
         asyncio.run(solver(unknown, Players()))
+
+
+def test_initial_data_is_given_to_the_world(folder: Path) -> None:
+    class Depot(Rail):
+        def update_db(self, update_data: dict[str, str]) -> None:
+            self.tickets |= update_data
+
+    state = {"initialization_data": {"agent_data": {"R3": "booked"}, "user_data": None}}
+    sample = load_with(folder, initial_state=state)
+    solver: Any = TAU2.solver(setup(folder, world=Depot))
+    transcript = asyncio.run(dataclasses.replace(solver, user=Scripted([]))(sample, Players()))
+    assert transcript.facts["state"] == {"R1": "booked", "R2": "booked", "R3": "booked"}
+    with pytest.raises(SettingsError, match="task 7 begins with 'update_db', and the world has no such method"):
+        asyncio.run(dataclasses.replace(TAU2.solver(setup(folder)), user=Scripted([]))(sample, Players()))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "made", "taken"),
+    [
+        ({"number": "R1"}, None, {"number": "R1"}, 1),
+        ({"number": "R1"}, None, {"number": "R1", "why": "asked"}, 0),
+        ({"number": "R1", "why": "asked"}, None, {"number": "R1"}, 1),
+        ({"number": "R1"}, ["number", "why"], {"number": "R1", "why": "asked"}, 0),
+        ({"number": "R1"}, [], {"number": "R2"}, 1),
+    ],
+)
+def test_the_arguments_of_a_call_are_compared_unless_the_action_names_others(
+    folder: Path, wanted: dict[str, str], names: list[str] | None, made: dict[str, str], taken: int
+) -> None:
+    action = {"name": "cancel", "arguments": wanted} | ({} if names is None else {"compare_args": names})
+    sample = load_with(folder, criteria={"actions": [action], "reward_basis": ["ACTION"]})
+    (scorer,) = TAU2.scorers(setup(folder))
+    transcript = Transcript("", events=({"kind": "call", "tool": "cancel", "arguments": made},), facts={"state": LEFT})
+    scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
+    assert (scores["actions"], scores["reward"]) == (taken, taken)
+
+
+def test_a_task_that_names_no_criterion_is_rewarded_for_state_and_information(folder: Path) -> None:
+    task: dict[str, Any] = {**TASK, "evaluation_criteria": {"actions": [], "communicate_info": []}}
+    (folder / "tasks.json").write_text(json.dumps([task, {**TASK, "id": "8", "evaluation_criteria": None}]))
+    basis = [sample.metadata["basis"] for sample in TAU2.load(setup(folder)).samples]
+    assert basis == [["DB", "COMMUNICATE"], []]
