@@ -81,6 +81,7 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
   script:
     # The key: OPENAI_API_KEY, a masked CI/CD variable.
     - {decide}
+    - {confirm} # a process that ended itself has no verdict
   after_script:
     # GITLAB_TOKEN: a project access token with the scope `api`, as a masked variable.
     - cd {quoted}
@@ -207,14 +208,15 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
 
     def text(*more: str) -> str:
         decide = installer.prefix + shlex.join(decide_command(model or "gpt-4", *more))
-        comment = f"{installer.prefix}evalsuite gate comment reports/pr"
+        evalsuite = f"{installer.prefix}evalsuite"
         return template.format(
             name=name,
             folder=folder,
             quoted=shlex.quote(folder),
             install=installer.install,
             decide=decide,
-            comment=comment,
+            confirm=f"{evalsuite} gate pr",
+            comment=f"{evalsuite} gate comment reports/pr",
         )
 
     compared = text(*AGAINST) if (root / BASELINE).is_dir() else text()

@@ -30,7 +30,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Benchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
     from types import ModuleType
@@ -166,17 +166,36 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
 
 def names_benchmark(file: Path, name: str) -> bool:
     """Tell whether a decorator `@benchmark(...)` in a file names a benchmark; the file is parsed, never imported."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return False
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(
-        _is_benchmark_decorator(decorator) and word.search(ast.unparse(decorator))
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for decorator in node.decorator_list
-    )
+    return any(word.search(ast.unparse(decorator)) for decorator in _list_decorators(ast.walk(_parse(file))))
+
+
+def list_benchmarks(file: Path) -> set[str]:
+    """List the benchmarks that a file declares outside of functions by a literal name; the file is never imported."""
+
+    def walk(node: ast.AST) -> Iterator[ast.AST]:
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for child in ast.iter_child_nodes(node):
+                yield from walk(child)
+
+    first = (getattr(decorator, "args", None) for decorator in _list_decorators(walk(_parse(file))))
+    return {str(args[0].value) for args in first if args and isinstance(args[0], ast.Constant)}
+
+
+def _parse(file: Path) -> ast.Module:
+    try:
+        text = file.read_bytes()
+        return ast.parse(text if b"benchmark" in text else b"")
+    except (OSError, SyntaxError, ValueError):
+        return ast.parse("")
+
+
+def _list_decorators(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """List the decorators `@benchmark` of functions."""
+    for node in nodes:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from filter(_is_benchmark_decorator, node.decorator_list)
 
 
 def _is_benchmark_decorator(decorator: ast.expr) -> bool:

@@ -262,7 +262,8 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
         there = len(run.benchmarks[name].tally) if name in run.benchmarks else 0
         selected = max(entry["selected"], there)
         if selected < entry["cases"]:
-            found[name] = f"{selected} of {write_count(entry['cases'], 'case')} of {name} selected"
+            counted = f"{selected} of {write_count(entry['cases'], 'case')} of {name} selected"
+            found[name] = counted if entry["samples"] else f"no case of {name} was collected, but a file declares it"
     return found
 
 

@@ -1,4 +1,4 @@
-"""Signals that end a run: which ones arrived, and whether an interruption came from the user."""
+"""Signals and calls that end a run early: which signals arrived, and whether an interruption came from the user."""
 
 from __future__ import annotations
 
@@ -75,3 +75,26 @@ def restore_signals(earlier: dict[int, Any]) -> None:
         os.close(_terminal.pop())
     for number, handler in earlier.items():
         signal.signal(number, handler)
+
+
+def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
+    """Replace `os._exit`, so that `os._exit(0)` ends this process with the given status; forked children end with 0.
+
+    Returns:
+        A function that restores `os._exit`.
+    """
+    # Use a copy, because pytest redirects the original descriptor while a test runs.
+    original, guarded, errors = os._exit, os.getpid(), os.dup(2)
+
+    def end(code: int) -> None:
+        own = status() if code == 0 and os.getpid() == guarded else 0
+        if own:
+            os.write(errors, f"\nevalsuite: os._exit(0) ended the session; the exit status is {own}\n".encode())
+        original(own or code)
+
+    def release() -> None:
+        vars(os)["_exit"] = original
+        os.close(errors)
+
+    vars(os)["_exit"] = end
+    return release

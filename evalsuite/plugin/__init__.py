@@ -32,6 +32,7 @@ from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
     configure_plan_only,
     finish_session,
+    keep_status,
     make_header,
     send_plan,
     show_summary,
@@ -216,6 +217,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     show_summary(terminalreporter)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close everything that was opened."""
-    stop_process(config)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]:
+    """Close everything that was opened, and keep a red exit status, after all other hooks."""
+    try:
+        return (yield)
+    finally:
+        keep_status(config)
+        stop_process(config)

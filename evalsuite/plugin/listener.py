@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.declarations import names_benchmark
+from evalsuite.core.declarations import list_benchmarks, names_benchmark
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.engine.signals import handle_signals
+from evalsuite.engine.signals import guard_exit, handle_signals
 from evalsuite.plugin.items import RECORD, list_cases
-from evalsuite.plugin.options import read_command_line_gates
+from evalsuite.plugin.options import names_option, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
 from evalsuite.plugin.xdist import connect_worker, get_planned_count, stop_distributing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.engine.open_run import OpenRun
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
+NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
 ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
 
@@ -43,16 +44,19 @@ class ReportListener:
         planned: the number of cases known so far.
         broken: why a report cannot be written; empty if nothing went wrong.
         ending: why evalsuite ended the session before the last test; empty if all tests ran.
-        status: the exit status that the verdict gave.
+        status: the session's exit status when its report was written; None before.
         handlers: the earlier signal handlers, to be restored.
+        release_exit: restores `os._exit`.
         live: the benchmarks that this process has collected, by the node id of the test function.
     """
 
     def __init__(self, config: pytest.Config, spec: RunSpec) -> None:
         self._config, self.spec, self.settings = config, spec, spec.settings
-        self.planned = self.status = self._uncollected = 0
+        self.planned = self._uncollected = 0
+        self.status: int | None = None
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
+        self.release_exit = guard_exit(lambda: find_least_status(config))
         self.live: dict[str, Benchmark] = {}
         # The plan as a worker sent it.
         self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
@@ -123,14 +127,13 @@ class ReportListener:
 
     def misses_gated_cases(self) -> bool:
         """Tell whether no case ran although this session has a model and is responsible for a gate."""
-        if (
-            self.has_begun
-            or self.settings.partial
-            or not self.settings.model
-            or not (gated := self._list_gated_benchmarks())
-        ):
+        if self.has_begun or self.settings.partial or not self.settings.model:
             return False
-        return find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
+        gated = self._list_gated_benchmarks()
+        return (
+            bool(self._find_uncollected())
+            or find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
+        )
 
     def _list_planned_order(self) -> list[str]:
         """Return the order in which results count if the run may end early, as fixed before the first call."""
@@ -150,14 +153,30 @@ class ReportListener:
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
-        In a shard, the plan also contains one case of another shard for each function without cases in this shard.
+        In a shard, the plan also contains one case of another shard for each function without cases in this shard. A
+        benchmark that was not collected counts as one case without samples.
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         picks = _selects_single_cases(self._config) or not self.settings.shard
-        return {
+        lacking = dict.fromkeys(self._find_uncollected() - collected.keys(), NOT_COLLECTED)
+        return lacking | {
             name: {**entry, "selected": selected[name] if picks else entry["cases"]}
             for name, entry in collected.items()
+        }
+
+    def _find_uncollected(self) -> set[str]:
+        """Find the benchmarks that this session's files declare, if a gate covers all benchmarks of all these files."""
+        from evalsuite.decisions.gates import parse_gates
+
+        covers_all = any(gate.benchmark == "*" for gate in parse_gates(self.settings.gate))
+        if not covers_all or any("::" in arg for arg in self._config.args):
+            return set()
+        return {
+            name
+            for path in _list_paths(self._config)
+            for file in ([path] if path.is_file() else _list_test_files(path, self._config, self.spec.reports_folder))
+            for name in list_benchmarks(file)
         }
 
     @property
@@ -312,12 +331,32 @@ class ReportListener:
         self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit, terminal=terminal)
 
 
+def find_least_status(config: pytest.Config) -> int:
+    """Return the exit status that a session which decides may not fall below, whatever ends it."""
+    listener = config.stash.get(LISTENER, None)
+    if listener is not None and listener.status is not None:
+        return listener.status
+    return INCOMPLETE if names_option(config) and not config.option.collectonly else 0
+
+
 def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
     """Find the named benchmarks that are declared in test files outside of this session's paths."""
-    collected = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
-    pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
+    collected = _list_paths(config)
     found: set[str] = set()
-    for folder, folders, files in os.walk(config.rootpath):
+    for file in _list_test_files(config.rootpath, config, reports):
+        if not any(file.is_relative_to(path) for path in collected):
+            found |= {name for name in names if name not in found and names_benchmark(file, name)}
+    return found
+
+
+def _list_paths(config: pytest.Config) -> list[Path]:
+    return [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+
+
+def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterator[Path]:
+    """List the test files in a folder."""
+    pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
+    for folder, folders, files in os.walk(root):
         here = Path(folder)
         folders[:] = [
             name
@@ -326,13 +365,7 @@ def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, report
             and not (here / name / "pyvenv.cfg").exists()
             and (here / name).resolve() != reports.resolve()
         ]
-        for name in files:
-            file = (here / name).resolve()
-            if any(fnmatch(name, pattern) for pattern in patterns) and not any(
-                file.is_relative_to(path) for path in collected
-            ):
-                found |= {each for each in names if each not in found and names_benchmark(file, each)}
-    return found
+        yield from ((here / name).resolve() for name in files if any(fnmatch(name, pattern) for pattern in patterns))
 
 
 def _is_selection_partial(config: pytest.Config) -> bool:

@@ -28,7 +28,7 @@ class Fault(NamedTuple):
     mutant: str  # A name in `MUTANTS`.
     best: dict[str, float]  # The best score of each metric in the attacked run; any other score counts as wrong.
     file: str = ""  # The path of the test file that counts as empty.
-    killed: str = ""  # The node id of the item during which a worker dies.
+    killed: str = ""  # The node id of the item during which the process ends.
 
 
 class Mutant(NamedTuple):
@@ -89,6 +89,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "moved": Mutant("a benchmark has another name"),
     "mistyped": Mutant("the gates name another metric"),
     "killed": Mutant("a worker dies during a case", ("-n", "2")),
+    "ended": Mutant("a case ends the process with status 0"),
 }
 
 
@@ -152,7 +153,9 @@ class _EmptyModule(pytest.Module):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Kill the worker that begins a case."""
+    """End the process that begins a case."""
     fault = read_fault()
-    if fault and fault.mutant == "killed" and is_worker(item.config) and item.nodeid == fault.killed:
-        os._exit(1)
+    if not fault or item.nodeid != fault.killed:
+        return
+    if fault.mutant == "ended" or (fault.mutant == "killed" and is_worker(item.config)):
+        os._exit(int(fault.mutant == "killed"))

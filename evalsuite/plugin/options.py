@@ -85,8 +85,12 @@ def requests_cases(config: pytest.Config) -> bool:
 
     If it does not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
     """
-    given = any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
-    return given or any("::" in arg for arg in config.args)
+    return names_option(config) or any("::" in arg for arg in config.args)
+
+
+def names_option(config: pytest.Config) -> bool:
+    """Tell whether the command line names one of evalsuite's options."""
+    return any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
 
 
 def read_config_settings(config: pytest.Config) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from evalsuite.engine.preparation import MODELS, prepare_run, show_command
 from evalsuite.engine.signals import describe_ending_signal, handle_signals, restore_signals
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
-from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener
+from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_least_status
 from evalsuite.plugin.options import (
     read_command_line_gates,
     read_config_settings,
@@ -151,8 +152,13 @@ def finish_session(session: pytest.Session) -> None:
     config = session.config
     config.stash[PROCESS].drop_cases()
     listener = config.stash.get(LISTENER, None)
-    if listener is None or not (listener.has_begun or listener.broken or _lacks_gated_cases(session, listener)):
+    if listener is None:
         return
+    if not (listener.has_begun or listener.broken or _lacks_gated_cases(session, listener)):
+        # Hooks may change the exit status of a session without cases.
+        listener.status = 0
+        return
+    listener.status = INCOMPLETE
     if listener.broken:
         session.exitstatus = INCOMPLETE
         return
@@ -252,7 +258,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
         if listener.broken:
             show_missing_report(terminal, listener.broken)
         elif listener.run.verdict is not None:
-            show_verdict(terminal, listener.run, listener.run.verdict, listener.status)
+            show_verdict(terminal, listener.run, listener.run.verdict, listener.status or 0)
     process = terminal.config.stash.get(PROCESS, None)
     if process is not None and process.settings.plan:
         from evalsuite.plugin.terminal import show_plan
@@ -269,6 +275,20 @@ def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
         terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
 
 
+def keep_status(config: pytest.Config) -> None:
+    """Restore the exit status if a conftest's hook set the status to 0, or ended the session before its report.
+
+    A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.
+    """
+    session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
+    if session is None or is_worker(config) or not (least := find_least_status(config)):
+        return
+    if session.exitstatus == 0:
+        session.exitstatus = least
+    if isinstance(ending, SystemExit):
+        ending.code = ending.code or least
+
+
 def stop_process(config: pytest.Config) -> None:
     """Drop the cases in flight, close what is open, and restore the signal handlers."""
     process = config.stash.get(PROCESS, None)
@@ -282,3 +302,4 @@ def stop_process(config: pytest.Config) -> None:
     if listener.has_begun:
         listener.run.close()
     restore_signals(listener.handlers)
+    listener.release_exit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -450,3 +451,70 @@ def test_a_benchmark_that_is_gone_since_the_baseline_leaves_the_comparison_undon
     assert ended.ret == 12
     ended.stdout.fnmatch_lines(["*numbers*this run has no case of it*"])
     assert "has no case of it" not in suite.run("test_capitals.py", "--baseline=base", *gates).stdout.str()
+
+
+ENDINGS = {
+    "_exit in a call": ("app.py", "\nimport os\n\ndef echo(messages): os._exit(0)\n"),
+    "_exit at import": ("test_capitals.py", "import os\nos._exit(0)\n"),
+    "exit at configure": ("conftest.py", "def pytest_configure(config): pytest.exit('x', returncode=0)\n"),
+    "exit at start": ("conftest.py", "def pytest_sessionstart(session): pytest.exit('x', returncode=0)\n"),
+    "exit at collection": ("conftest.py", "def pytest_itemcollected(item): pytest.exit('x', returncode=0)\n"),
+    "exit in a case": ("conftest.py", "def pytest_runtest_setup(item): pytest.exit('x', returncode=0)\n"),
+    "status of a hook": ("conftest.py", "def pytest_sessionfinish(session): session.exitstatus = 0\n"),
+    "sys.exit at the end": ("conftest.py", "def pytest_sessionfinish(session): sys.exit(0)\n"),
+    "_exit at the end": ("conftest.py", "def pytest_unconfigure(config): os._exit(0)\n"),
+}
+
+
+@pytest.mark.parametrize(("file", "text"), ENDINGS.values(), ids=ENDINGS)
+def test_a_session_with_a_missed_gate_that_ends_itself_with_0_is_red(
+    suite: Suite, workers: tuple[str, ...], file: str, text: str
+) -> None:
+    with (suite.path / file).open("a", encoding="utf-8") as stream:
+        stream.write(f"\nimport os, pytest, sys\n{text}" if file == "conftest.py" else text)
+    assert suite.run(*workers, "--gate=capitals.exact_match >= 0.9", fresh=True).ret not in {0, 1}
+
+
+UNCOLLECTED = {
+    "a file that skips itself": ("test_numbers.py", f"import pytest\npytest.importorskip('no_such')\n{ECHO}", ()),
+    "an ignored file": ("test_numbers.py", ECHO, ("--ignore=test_numbers.py",)),
+    "another name of the function": ("test_numbers.py", ECHO.replace("def test_", "def check_"), ()),
+    "a condition": ("test_numbers.py", f"if False:\n{textwrap.indent(ECHO, '    ')}", ()),
+}
+
+
+@pytest.mark.parametrize(("file", "text", "options"), UNCOLLECTED.values(), ids=UNCOLLECTED)
+def test_a_gate_on_every_benchmark_lacks_one_that_is_declared_but_not_collected(
+    suite: Suite, workers: tuple[str, ...], file: str, text: str, options: tuple[str, ...]
+) -> None:
+    (suite.path / file).write_text(text, "utf-8")
+    ended = suite.run(*workers, *options, "--gate=*.exact_match >= 0.1")
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*no case of numbers was collected*"])
+
+
+def test_a_gate_covers_the_benchmarks_of_the_named_files_alone(suite: Suite) -> None:
+    (suite.path / "test_numbers.py").write_text(f"import pytest\npytest.skip(allow_module_level=True)\n{ECHO}")
+    assert suite.run("--gate=calls per case <= 5").ret == 12
+    assert suite.run("--partial").ret == 1
+    for path in ("test_capitals.py", "test_capitals.py::test_capitals"):
+        assert suite.run(path, "--gate=calls per case <= 5").ret == 0
+    assert suite.run("--gate=capitals.exact_match >= 0.1").ret == 0
+
+
+@pytest.mark.parametrize("text", ["os._exit(0)", "sys.exit(0)"])
+def test_hooks_choose_the_status_of_sessions_without_cases(suite: Suite, text: str) -> None:
+    suite.pytester.makepyfile(test_sums="def test_sum():\n    assert 1 + 1 == 3\n")
+    suite.pytester.makeconftest(
+        f'pytest_plugins = ["evalsuite.plugin"]\n\nimport os, sys\n\ndef pytest_sessionfinish(session):\n    {text}\n'
+    )
+    assert suite.run("test_sums.py", model=False, fresh=True).ret == 0
+
+
+def test_forked_children_and_met_gates_end_with_0(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        'pytest_plugins = ["evalsuite.plugin"]\n\nimport os\n\n'
+        "def pytest_sessionfinish(session):\n    child = os.fork()\n    child or os._exit(0)\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n    os._exit(0)\n"
+    )
+    assert suite.run("--gate=capitals.exact_match >= 0.6", fresh=True).ret == 0
