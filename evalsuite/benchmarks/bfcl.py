@@ -17,17 +17,14 @@ from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.phrases import write_count
-from evalsuite.core.protocols import Benchmark, Dataset
-from evalsuite.core.types import SHARE, Message, Sample, Score, Transcript
+from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
+from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
 from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from evalsuite.core.protocols import Model, Setup, Solver
-    from evalsuite.core.types import ToolCall
 
 
 CATEGORIES = (

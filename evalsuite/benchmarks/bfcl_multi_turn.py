@@ -20,20 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import run_in_thread
-from evalsuite.core.types import Message, Score
+from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.gateway.handle import Effects
 from evalsuite.solvers.episode import Episode
 from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools.declare import DeclaredTool, PythonFunction
-from evalsuite.tools.execution import Registry, ToolDocument
+from evalsuite.tools.execution import CallFault, Registry, ToolDocument
 from evalsuite.tools.worlds import World, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample, Transcript
-    from evalsuite.tools.execution import CallFault
 
 MOST_STEPS = 21  # Maximum model messages per request; the leaderboard stops after the 21st message with a call.
 MORE_FUNCTIONS = "You have more functions now. Please try again with them."

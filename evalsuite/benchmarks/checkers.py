@@ -14,13 +14,12 @@ from evalsuite.benchmarks.bfcl import callable_name, make_event
 from evalsuite.benchmarks.dataset_files import AGREEMENT, expect, read_json, read_json_lines, read_text, take
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
-from evalsuite.core.types import ToolCall, Transcript
+from evalsuite.core.types import Sample, ToolCall, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from evalsuite.core.types import Sample
 
 TOLERANCE = 1e-6  # Maximum difference of equal scores, because checkers write rounded numbers.
 

@@ -21,24 +21,20 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json, read_text, take
 from evalsuite.core.errors import DatasetError, SandboxError, SettingsError
 from evalsuite.core.keywords import read_options
-from evalsuite.core.protocols import Benchmark, Dataset
+from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Sample, Score, Transcript
-from evalsuite.samples.files import READERS, SampleFields, list_tables, open_database, read_rows
+from evalsuite.samples.files import READERS, Field, SampleFields, SourceItem, list_tables, open_database, read_rows
 from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
 from evalsuite.sandbox import TableFile
 from evalsuite.scorers.answers import denotation
-from evalsuite.scorers.sql import SqlExecution, sql_execution
+from evalsuite.scorers.sql import Match, SqlExecution, sql_execution
 from evalsuite.scorers.sql_inside import FAILURES, is_ordered, run_query
 from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program_of_thought
 from evalsuite.solvers.single_call import Generate, generate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.core.protocols import Model, Setup
-    from evalsuite.samples.files import Field, SourceItem
-    from evalsuite.scorers.sql import Match
 
     Item = Mapping[str, Any]
     TableReader = Callable[[Path], Mapping[str, TableFile]]

@@ -23,22 +23,18 @@ from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, tak
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
-from evalsuite.core.protocols import Benchmark, Dataset
-from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall
+from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
+from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.criteria import Checklist
 from evalsuite.judges.judgements import sign_scores, signature
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, as_json
-from evalsuite.tools.worlds import World, open_tools
+from evalsuite.tools.worlds import OpenWorld, World, open_tools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from pathlib import Path
-
-    from evalsuite.core.protocols import Model, Setup, Solver
-    from evalsuite.core.types import Transcript
-    from evalsuite.tools.worlds import OpenWorld
 
 
 TASKS, POLICY = "tasks.json", "policy.md"

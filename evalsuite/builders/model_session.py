@@ -7,13 +7,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.settings import OPTIONS, read_settings
+from evalsuite.core.settings import OPTIONS, Settings, read_settings
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer  # The method that parsers and their groups share.
     from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 
-    from evalsuite.core.settings import Settings
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle

@@ -15,7 +15,7 @@ from evalsuite.commands import add_run, demand_suite
 from evalsuite.core.declarations import is_in_suite
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.decisions.gates import name_other_metric
+from evalsuite.decisions.gates import Gate, name_other_metric
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_folder
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from evalsuite.decisions.gates import Gate
     from evalsuite.plugin.mutants import Mutant
     from evalsuite.results.runs import Run
 

@@ -13,13 +13,12 @@ from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.case_block import add_baseline_answer, case_block
 from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
-from evalsuite.results.runs import load_run
+from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
 
 

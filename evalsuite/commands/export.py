@@ -23,13 +23,11 @@ from evalsuite.output.reports.plots import can_draw
 from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_folder
-from evalsuite.results.runs import columns_of, flat_row, load_run
+from evalsuite.results.runs import Run, columns_of, flat_row, load_run
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
-
-    from evalsuite.results.runs import Run
 
 
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:

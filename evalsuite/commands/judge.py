@@ -16,31 +16,25 @@ from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import whole_number
-from evalsuite.core.protocols import JudgedScorer, Setup
+from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import read_settings
-from evalsuite.core.types import Metric
-from evalsuite.decisions.gates import JUDGE, decide, parse_gates
+from evalsuite.core.types import Metric, Record
+from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import mean_labels, read_sheet, read_weights
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges.certificate import certificate, labelled_tally
+from evalsuite.output.reports.judges.certificate import JudgeResults, certificate, labelled_tally
 from evalsuite.output.reports.markdown import decision_line, in_terminal, render
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
-from evalsuite.results.run_folders import find_folder
-from evalsuite.results.runs import load_run
+from evalsuite.results.run_folders import RunFolder, find_folder
+from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.core.protocols import Benchmark
-    from evalsuite.core.types import Record
-    from evalsuite.decisions.gates import Gate, GateDecision
-    from evalsuite.output.reports.judges.certificate import JudgeResults
-    from evalsuite.results.run_folders import RunFolder
-    from evalsuite.results.runs import Run
 
 SCORES = "scores.jsonl"  # The file in the folder `again/judge` with the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")

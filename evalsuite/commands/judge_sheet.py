@@ -7,7 +7,7 @@ import io
 import math
 import sys
 from bisect import bisect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -32,15 +32,13 @@ from evalsuite.metrics.text import as_texts
 from evalsuite.output.exports import inert
 from evalsuite.output.page.document import sheet_page
 from evalsuite.results.run_folders import find_folder
-from evalsuite.results.runs import load_run
+from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.types import Record
-    from evalsuite.results.runs import Run
 
 COLUMNS = ("case", "input", "answer", "label")
 BY_SPREAD = 0.25  # The share of a case's drawing probability that depends on the judges' disagreement.

@@ -10,8 +10,8 @@ from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, RequestRefused, SettingsError
-from evalsuite.core.types import COUNTED_APART, Message, Sample, Score, Transcript
+from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, ModelError, RequestRefused, SettingsError
+from evalsuite.core.types import COUNTED_APART, Completion, Message, Record, Request, Sample, Score, Transcript
 from evalsuite.judges.criteria import YesNo
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.mutations import (
@@ -37,10 +37,8 @@ from evalsuite.results.tally import Row, Tally
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.core.errors import ModelError
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
-    from evalsuite.core.types import Completion, Record, Request
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import Asker, ModelHandle
 

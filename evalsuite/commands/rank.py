@@ -13,7 +13,7 @@ from evalsuite.commands.judge import TAKEN, ask_judge, choose_benchmark, decide_
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError
-from evalsuite.core.types import Sample
+from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.ballots import bias_table
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from evalsuite.core.types import Record
     from evalsuite.output.reports.judges.certificate import JudgeResults
 
 RIVAL = "rival"  # The key of the other run's answer in a sample's metadata.

@@ -12,22 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
-from evalsuite.core.declarations import is_run_folder
+from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.json_codec import encode_record
 from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.output.reports.case_block import case_block
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evalsuite.core.declarations import Declarations
     from evalsuite.core.types import Record
     from evalsuite.output.reports.write import RunReport
-    from evalsuite.results.run_folders import RunFolder
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,8 @@ from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import write_count
 from evalsuite.output.page.view import all_runs, goes_on
 from evalsuite.output.reports.markdown import terminal_table
-from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.run_folders import REPORT, SUMMARY, begun, check_name, find_folder
+from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, begun, check_name, find_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from evalsuite.core.declarations import Declarations
     from evalsuite.journal.journal import Journal
-    from evalsuite.output.reports.section import Cell
-    from evalsuite.results.run_folders import RunFolder
 
 RUN_COLUMNS = (
     Column("run"),

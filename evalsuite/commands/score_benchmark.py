@@ -13,18 +13,15 @@ from evalsuite.commands import write_lines
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import read_settings
-from evalsuite.core.types import Score
-from evalsuite.engine.bound import bind_benchmark
+from evalsuite.core.types import Sample, Score, Transcript
+from evalsuite.engine.bound import BoundBenchmark, bind_benchmark
 from evalsuite.engine.declaration import Declaration, find_benchmark
-from evalsuite.engine.scoring import get_callable_name, hash_scorers, read_scores, run_rule_scorer
+from evalsuite.engine.scoring import ScorerGroups, get_callable_name, hash_scorers, read_scores, run_rule_scorer
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from evalsuite.core.types import Sample, Transcript
-    from evalsuite.engine.bound import BoundBenchmark
-    from evalsuite.engine.scoring import ScorerGroups
 
 EPILOG = (
     "DIR holds for bfcl the folders `result` and `score`; for tool_eyes the folders `tmp` and `jsonl` of the authors' "

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.call_log import CallLog, LoggedCall
+from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import read_message_request
 from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
 from evalsuite.commands import demand_suite, own_declarations
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evalsuite.applications.call_log import TraceSpan
 
 LARGEST_FILE = 2**29  # Bytes.
 EXPECTED = "OTLP JSON, records of a run, or chat logs: lists of messages of OpenAI or Anthropic, or objects with one"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import AGREEMENT
 from evalsuite.core.declarations import describe_place
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.core.protocols import Setup
+from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_parts, group_scorers, hash_scorers
 from evalsuite.gateway.faults import Faults
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer
     from evalsuite.core.settings import Settings
     from evalsuite.engine.declaration import Declaration
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Score, Usage
+from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Sample, Score, Transcript, Usage
 from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.scoring import CaseScores, NotedScore, get_callable_name, read_score_value, run_rule_scorer
 from evalsuite.gateway.faults import TAG, tag_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_model import BlockingModel
     from evalsuite.core.protocols import NamedScores
     from evalsuite.core.settings import Settings
-    from evalsuite.core.types import Sample, Transcript
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case

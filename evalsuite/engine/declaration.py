@@ -16,15 +16,13 @@ from evalsuite.core.declarations import DECLARATION, being_imported, started_ses
 from evalsuite.core.entry_points import find_target, list_names, load_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.keywords import refuse_unknown
-from evalsuite.core.protocols import Benchmark, Dataset
-from evalsuite.core.types import CANARY, Metric
+from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
+from evalsuite.core.types import CANARY, Metric, Sample
 from evalsuite.engine.scoring import check_callable
 from evalsuite.samples.lazy import LazySamples, SampleStream
 from evalsuite.solvers.single_call import answer_of, fixed_answer
 
 if TYPE_CHECKING:
-    from evalsuite.core.protocols import AnySolver, JudgedScorer, ModelScorer, Scorer, Setup
-    from evalsuite.core.types import Sample
     from evalsuite.output.reports.generic import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])

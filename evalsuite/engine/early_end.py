@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.early_stops import PlannedOrder
+from evalsuite.decisions.early_stops import EarlyStop, PlannedOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.early_stops import EarlyStop
     from evalsuite.decisions.gates import Gate
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row

@@ -10,9 +10,9 @@ import inspect
 import json
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,10 @@ from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, describe_exception
 from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark
-from evalsuite.core.settings import OPTIONS, read_settings
+from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
-from evalsuite.engine.cases import ShardAssignment, make_cases, order_items
+from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
     check_model_can_be_called,
     demand_model,
@@ -42,12 +42,7 @@ from evalsuite.results.run_folders import REPORT
 from evalsuite.results.runs import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from contextlib import AbstractContextManager
-
-    from evalsuite.core.settings import Settings
     from evalsuite.decisions.verdict import Status, Verdict
-    from evalsuite.engine.cases import Case
     from evalsuite.output.reports.write import RunReport
 
 FIXTURES = ("sample", "transcript", "scores", "model", "judge", "endpoint")

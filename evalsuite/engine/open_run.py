@@ -15,7 +15,7 @@ from evalsuite.core.json_codec import decode_record, encode_usage
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Record
 from evalsuite.decisions.gates import parse_gates
-from evalsuite.decisions.verdict import Status
+from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.case_record import KeptRecord
 from evalsuite.engine.checks import find_unpriced_models
 from evalsuite.engine.early_end import EarlyEnding
@@ -23,7 +23,7 @@ from evalsuite.engine.span_export import SpanExport
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
 from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, find_folder, make_folder
-from evalsuite.results.runs import load_run
+from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.batches.backend import PendingBatches
-    from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.verdict import Verdict
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
     from evalsuite.output.reports.section import Section
     from evalsuite.output.reports.write import RunReport
-    from evalsuite.results.runs import Run
 
 CRASH = "WorkerDied"  # The cause of the error of a case whose process died.
 EXCUSED = '"excused":"gate"'  # part of the record of each case that misses its threshold and that a gate covers

@@ -5,23 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
 from evalsuite.core.json_codec import digest
-from evalsuite.core.protocols import JudgedScorer, ModelScorer
+from evalsuite.core.protocols import JudgedScorer, ModelScorer, NamedScores, Scorer
 from evalsuite.core.threads import is_async
-from evalsuite.core.types import COUNTED_APART, Score
+from evalsuite.core.types import COUNTED_APART, Sample, Score, Transcript
 from evalsuite.engine.signals import is_from_user
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from evalsuite.core.protocols import NamedScores, Scorer
-    from evalsuite.core.types import Sample, Transcript
 
 LONGEST_NOTE = 200  # Maximum characters of a scorer's note that a score shows.
 ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.

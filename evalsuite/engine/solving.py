@@ -17,7 +17,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
 from evalsuite.engine.scoring import A_SCORER, check_callable, get_callable_name, get_own_judge, read_scores
 from evalsuite.gateway.concealment import public_settings
-from evalsuite.gateway.handle import Effects, Meter
+from evalsuite.gateway.handle import CaseAsker, Effects, Meter
 from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Score, Transcript, Usage
     from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
-    from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
     Scoring = Callable[[], Awaitable[Mapping[str, float | Score]]]

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from evalsuite.core.errors import JudgeError, RequestRefused
-from evalsuite.core.types import Message
+from evalsuite.core.types import Completion, Message, TokenLogprob
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Completion, TokenLogprob
 
 T = TypeVar("T")
 Log = tuple["Mapping[str, Any]", ...]

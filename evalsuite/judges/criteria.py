@@ -34,11 +34,10 @@ from evalsuite.judges.parsing import (
     read_value,
     remove_thoughts,
 )
-from evalsuite.judges.prompts import NONE
+from evalsuite.judges.prompts import NONE, Part
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
-    from evalsuite.judges.prompts import Part
 
 ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
 MOST_ITEMS = 200  # Longer lists are refused, because each item needs a call.

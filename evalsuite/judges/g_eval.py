@@ -13,20 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.core.types import Message
-from evalsuite.judges.asking import ask_until_parsed, gather_readable, read_speech
-from evalsuite.judges.forms import QUALITY, read_score
+from evalsuite.core.types import Message, TokenLogprob
+from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, gather_readable, read_speech
+from evalsuite.judges.forms import QUALITY, Likert, read_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, better
-from evalsuite.judges.prompts import SYSTEM_PROMPT
+from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import TokenLogprob
-    from evalsuite.judges.asking import Judgement, Log
-    from evalsuite.judges.forms import Likert
-    from evalsuite.judges.prompts import JudgedInput
 
 MOST_SAMPLES = 20
 FIVE_POINTS = replace(QUALITY, high=5)

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from evalsuite.core.json_codec import digest
 from evalsuite.core.redaction import show_params
 from evalsuite.core.types import COUNTED_APART, Metric, Score
-from evalsuite.judges.asking import AGAIN, check_quorum
-from evalsuite.judges.prompts import mark_sections
+from evalsuite.judges.asking import AGAIN, Log, check_quorum
+from evalsuite.judges.prompts import JudgedInput, mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.asking import Log
-    from evalsuite.judges.prompts import JudgedInput
 
 PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]

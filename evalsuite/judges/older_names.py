@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.judges.forms import QUALITY, ScoresForm
+from evalsuite.judges.forms import QUALITY, Likert, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
 from evalsuite.judges.rubrics import rubric
 from evalsuite.judges.scorers import JudgeScorer, Sampled, read_aspects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evalsuite.judges.forms import Likert
 
 
 def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:

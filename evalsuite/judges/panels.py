@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import ask_until_parsed, read_speech, wait_for_all
-from evalsuite.judges.judgements import Ballot, Round, combine_rounds
-from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, mark_sections
+from evalsuite.judges.asking import Log, ask_until_parsed, read_speech, wait_for_all
+from evalsuite.judges.judgements import Assessment, Ballot, Form, Opinion, Round, combine_rounds
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.asking import Log
-    from evalsuite.judges.judgements import Assessment, Form, Opinion
-    from evalsuite.judges.prompts import JudgedInput, Part
 
 T = TypeVar("T")
 Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]

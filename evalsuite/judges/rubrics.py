@@ -10,24 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import COUNTED_APART, Message, Score
-from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
-from evalsuite.judges.criteria import Each, OrCannotTell, Template, as_criteria, criteria_of
+from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
+from evalsuite.judges.asking import Log, StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
+from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, as_criteria, criteria_of
 from evalsuite.judges.forms import Likert, OnScale, Reading
 from evalsuite.judges.human_labels import people_facts
 from evalsuite.judges.judgements import CANNOT_TELL, declare_scores, describe, has_result, signature
-from evalsuite.judges.prompts import SYSTEM_PROMPT, as_fields, mark_sections, show_fields, show_media
-from evalsuite.judges.scorers import make_scorer
+from evalsuite.judges.prompts import SYSTEM_PROMPT, Part, as_fields, mark_sections, show_fields, show_media
+from evalsuite.judges.scorers import JudgeScorer, Levels, make_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Metric, Sample, Transcript
-    from evalsuite.judges.asking import Log
-    from evalsuite.judges.criteria import Criteria
-    from evalsuite.judges.prompts import Part
-    from evalsuite.judges.scorers import JudgeScorer, Levels
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "expected"]
 CONFIRMING_TEMPERATURE = 1.0  # the temperature of repeated questions; at 0, a judge would repeat its answer

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import COUNTED_APART, Message, Score
-from evalsuite.judges.asking import StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
+from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
+from evalsuite.judges.asking import Judgement, Log, StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
 from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import people_facts
@@ -27,16 +27,12 @@ from evalsuite.judges.judgements import (
     judge_signature,
     sign_scores,
 )
-from evalsuite.judges.panels import Panel, make_debaters
-from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, as_text, find_media, withhold_names
+from evalsuite.judges.panels import DebaterRole, Panel, Strategy, make_debaters
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, as_text, find_media, withhold_names
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Metric, Sample, Transcript
-    from evalsuite.judges.asking import Judgement, Log
     from evalsuite.judges.judgements import Form, Judge
-    from evalsuite.judges.panels import DebaterRole, Strategy
-    from evalsuite.judges.prompts import Part
 
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.

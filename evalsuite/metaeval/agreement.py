@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -17,20 +17,17 @@ from evalsuite.core.errors import DatasetError, JudgeError, ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import read_all
-from evalsuite.output.reports.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
-from evalsuite.stats.correlation import ClusterDraws, Correlation, pearson_r, spearman_rho
+from evalsuite.stats.correlation import ClusterDraws, Correlation, Statistic, pearson_r, spearman_rho
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.settings import Settings
-    from evalsuite.output.reports.section import Cell
-    from evalsuite.stats.correlation import Statistic
 
 EXPECTED = (
     "objects with `reference`, `prediction` and `human` (a number or a list of numbers), perhaps with `format` "

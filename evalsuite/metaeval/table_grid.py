@@ -8,15 +8,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables import read_wanted, table_score
+from evalsuite.metrics.tables import Format, read_wanted, table_score
 from evalsuite.metrics.tables.plain_data import write_table
-from evalsuite.output.reports.section import Column, Table
+from evalsuite.output.reports.section import Cell, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from evalsuite.metrics.tables import Format
-    from evalsuite.output.reports.section import Cell
 
     Rows = list[list[str]]
 

@@ -9,13 +9,12 @@ from evalsuite.core.json_codec import digest
 from evalsuite.output.reports.compare import GLANCE, compare_runs, paired_table
 from evalsuite.output.reports.markdown import one_line, plain_text
 from evalsuite.output.reports.plots import draw_all
-from evalsuite.output.reports.section import Chart, Section, Table, is_best, without_unmeasured
+from evalsuite.output.reports.section import Cell, Chart, Column, Section, Table, is_best, without_unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.output.reports.section import Cell, Column
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
 

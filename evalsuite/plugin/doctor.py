@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, describe_exception
-from evalsuite.core.settings import OWN_PACKAGES
+from evalsuite.core.settings import OWN_PACKAGES, Settings
 from evalsuite.engine.checks import NO_MODEL, default_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evalsuite.core.settings import Settings
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
 SANDBOX = "sandbox"  # the subject of the row about model-written programs

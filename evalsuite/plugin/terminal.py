@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import escape_for_terminal
-from evalsuite.decisions.verdict import Status
+from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.preparation import list_options_to_repeat
 from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import blocks, list_worst_cases
@@ -21,7 +21,7 @@ from evalsuite.output.reports.markdown import decision_line, measured_line
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_block
 from evalsuite.plugin.pytest_internals import get_session, remember_failures
-from evalsuite.results.run_folders import REPORT, interruption
+from evalsuite.results.run_folders import REPORT, RunFolder, interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -32,11 +32,9 @@ if TYPE_CHECKING:
     from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.planning import PlannedBenchmark
-    from evalsuite.decisions.verdict import Verdict
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.output.reports.write import RunReport
     from evalsuite.plugin.process import CaseProcess
-    from evalsuite.results.run_folders import RunFolder
     from evalsuite.results.runs import Run
 
 MOST_ANNOTATIONS = 10  # the maximum that GitHub shows per step

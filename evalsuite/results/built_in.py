@@ -17,15 +17,13 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import ASSERTS, SHARE, Metric
+from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
-from evalsuite.results.tally import Estimate, Tally
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalsuite.core.types import Usage
-    from evalsuite.results.tally import Row
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
 JUDGE = "judge_"

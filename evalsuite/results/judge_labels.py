@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from statistics import fmean, pvariance
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.types import CANARY, SIGNATURES
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
-from evalsuite.results.tally import Estimate, Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from evalsuite.results.tally import Row
+from evalsuite.results.tally import Estimate, Row, Tally
 
 LabelPair = tuple[float, float]  # People's label, then the judge's score.
 FEWEST = 30  # Minimum number of labelled cases, and of unlabelled cases, for correcting a mean.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
@@ -17,7 +17,6 @@ from evalsuite.results.runs import load_run
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from typing import Any
 
 # Settings in which the shards of one run may differ.
 OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm", "max_tpm", "max_cost"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,6 @@ from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     import pandas as pd
 
     from evalsuite.core.protocols import Benchmark

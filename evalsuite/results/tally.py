@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import Outcome, Record, Usage
+from evalsuite.core.types import Metric, Outcome, Record, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Metric
     from evalsuite.stats import Interval
 
 

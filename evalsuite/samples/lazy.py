@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _creation = threading.RLock()
 """The lock for creating a sample, because event loop and test may request the sample at the same time."""

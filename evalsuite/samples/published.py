@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.samples.files import READERS, make_samples
+from evalsuite.samples.files import READERS, SampleFields, SourceItem, make_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from evalsuite.core.types import Sample
-    from evalsuite.samples.files import SampleFields, SourceItem
 
 FILE = "file"
 """The field with the path of an item's file, relative to the folder of the data set."""

@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import run_in_thread
-from evalsuite.core.types import SHARE, Score
+from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 from evalsuite.metrics import numbers, text
 from evalsuite.metrics.denotation import denotation_match
 from evalsuite.metrics.text import exact_match as same_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from jsonschema.protocols import Validator
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Metric, Sample, Transcript
 
 _Comparison = Callable[[str, text.Targets], float]
 

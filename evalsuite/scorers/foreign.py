@@ -14,15 +14,13 @@ from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.case_model import BlockingModel
+from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.scorers.trajectories import tool_uses
 
 if TYPE_CHECKING:
-    from evalsuite.applications.case_model import CaseModel
-
     Scores = Mapping[str, float | Score]
     Documents = Callable[[Sample, Transcript], Sequence[str]]
 

@@ -8,12 +8,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
-from evalsuite.core.types import SHARE, Metric, Score
+from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from evalsuite.core.types import Sample, Transcript
 
     SpanEvent = Mapping[str, Any]
 

@@ -7,16 +7,13 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.threads import run_in_thread
-from evalsuite.core.types import SHARE, Score
+from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.inside import Limits
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Metric, Sample, Transcript
 
 Match = Literal["spider", "bird"]
 _INSIDE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")

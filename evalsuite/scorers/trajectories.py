@@ -11,17 +11,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.types import CHANGES, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from evalsuite.core.types import Sample, Transcript
+from evalsuite.core.types import CHANGES, Sample, Score, Transcript
 
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")

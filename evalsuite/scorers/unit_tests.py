@@ -12,16 +12,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.types import Score
-from evalsuite.sandbox import Execution, Sandbox
+from evalsuite.core.types import Sample, Score, Transcript
+from evalsuite.sandbox import Execution, ProgramSession, Sandbox
 from evalsuite.sandbox.inside import Limits
 from evalsuite.solvers.program_text import bound_names, find_program, unbound_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.core.types import Sample, Transcript
-    from evalsuite.sandbox import ProgramSession
 
 SHAPES = (
     "HumanEval's (`test` and `entry_point`, with the beginning of the program as `prompt`), MBPP's (`test_list`, "

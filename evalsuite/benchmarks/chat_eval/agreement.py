@@ -15,24 +15,20 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
-from evalsuite.benchmarks.chat_eval.solver import OVERLAP, read_mode
+from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, read_mode
 from evalsuite.core.phrases import write_count
 from evalsuite.judges.scorers import WINS
-from evalsuite.output.reports.judges import corrected_mean
+from evalsuite.output.reports.judges import Corrected, corrected_mean
 from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.judges.estimates import gain, kappa_gain
-from evalsuite.output.reports.section import Chart, Column, Passage, Series, Table
+from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Series, Style, Table
 from evalsuite.results.judge_labels import FEWEST
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalsuite.benchmarks.chat_eval.solver import JudgingMode
-    from evalsuite.output.reports.judges import Corrected
     from evalsuite.output.reports.judges.estimates import Gain
-    from evalsuite.output.reports.section import Cell, Style
-    from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.stats.correlation import Coefficient
 
     Lines = Mapping[str, Mapping[int, Tally]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -13,17 +13,14 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
 from evalsuite.judges.forms import ScoresForm
-from evalsuite.judges.judgements import Assessment, Opinion, mean_scores
-from evalsuite.judges.panels import DebaterRole, Panel, Strategy, Wording
+from evalsuite.judges.judgements import Assessment, Form, Opinion, mean_scores
+from evalsuite.judges.panels import DebaterRole, Panel, Stage, Strategy, Wording
 from evalsuite.samples.files import parse_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.judgements import Form
-    from evalsuite.judges.panels import Stage
     from evalsuite.judges.prompts import JudgedInput, Part
 
 FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.

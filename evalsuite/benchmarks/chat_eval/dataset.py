@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import expect, read_json, read_json_lines, read_text, take
 from evalsuite.core.errors import DatasetError
-from evalsuite.core.protocols import Dataset
+from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.judges import Likert
-from evalsuite.samples.files import SampleFields
+from evalsuite.samples.files import Field, SampleFields
 from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evalsuite.core.protocols import Setup
-    from evalsuite.samples.files import Field
 
 HUMAN_ASPECTS = (
     Likert("would a person say it like this?", 1, 3, name="naturalness"),

@@ -22,14 +22,13 @@ from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
 from evalsuite.output.reports.judges.ballots import write_log
 from evalsuite.output.reports.judges.estimates import share
-from evalsuite.output.reports.section import Column, Passage, Section, Table
+from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.agreement import JudgeSetting
     from evalsuite.benchmarks.chat_eval.paper_results import OnPairs
-    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.stats.correlation import Coefficient
 

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from evalsuite.benchmarks.chat_eval.authors import choose_settings, make_aspect_panels, read_settings
+from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting, choose_settings, make_aspect_panels, read_settings
 from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown
-from evalsuite.core.types import Transcript
+from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
-from evalsuite.judges.judgements import count_cut_off, judge_signature, sign_scores
-from evalsuite.judges.panels import Panel, make_debaters
+from evalsuite.judges.judgements import Assessment, Form, Judge, count_cut_off, judge_signature, sign_scores
+from evalsuite.judges.panels import Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import JudgedInput, withhold_names
 from evalsuite.judges.scorers import Sampled
 from evalsuite.metrics.text import bleu, rouge_l
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting
     from evalsuite.core.protocols import Model, NamedScores, Setup
-    from evalsuite.core.types import Sample
-    from evalsuite.judges.judgements import Assessment, Form, Judge
-    from evalsuite.judges.panels import Strategy
     from evalsuite.metrics.neural import BertScore
 
 JudgingMethod = Literal["single", "mec", "weighted", "paper"]

@@ -21,14 +21,13 @@ from evalsuite.benchmarks.dataset_files import expect, read_json, read_text
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, OWN_MODES, SHOWS_TEMPLATE
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.json_codec import digest
-from evalsuite.core.protocols import Dataset
+from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.metrics.text import as_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evalsuite.core.protocols import Setup
 
 BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")

@@ -18,14 +18,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.output.reports.section import Column, Passage, Table
-from evalsuite.results.tally import Estimate
+from evalsuite.output.reports.section import Block, Cell, Column, Passage, Table
+from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.tally import Tally
 
 
 # The judge and the mode of the paper's main results.

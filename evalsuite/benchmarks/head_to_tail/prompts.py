@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import Message
+from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.solvers.single_call import Generate, generate
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.protocols import Model, Setup
-    from evalsuite.core.types import Sample, Transcript
 
 
 # The number of each mode's prompt in the paper.

@@ -17,13 +17,12 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
-from evalsuite.results.tally import Estimate, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evalsuite.output.reports.section import Block, Cell, LabelledCases
-    from evalsuite.results.tally import Row, RunView
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"
 PREFACE = (

@@ -14,7 +14,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, judge_prompt, paper_prompts
-from evalsuite.core.types import Score
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, signature
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
-    from evalsuite.core.types import Sample, Transcript
 
 # The rules by the suffix of their scores, as in `accuracy_em`.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}

@@ -15,14 +15,13 @@ from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.p_score import check_prompt
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
-from evalsuite.core.protocols import Dataset
+from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.metrics.tables import FORMATS, Format, describe_form, read_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from evalsuite.core.protocols import Setup
 
 RATINGS = "human_scores.json"
 ASPECTS = {"content": "Content", "format": "Format"}

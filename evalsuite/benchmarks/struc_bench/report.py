@@ -26,7 +26,7 @@ from evalsuite.benchmarks.struc_bench.scoring import (
 )
 from evalsuite.output.reports.generic import cut_off
 from evalsuite.output.reports.section import Chart, Column, LabelledCases, Passage, Section, Series, Table, lines_of
-from evalsuite.results.tally import UNMEASURED, Estimate, Tally
+from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.results.tally import Row, RunView
     from evalsuite.stats.correlation import ClusterDraws
 
 RANKED_BY = "table_score"

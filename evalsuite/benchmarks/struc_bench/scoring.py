@@ -15,11 +15,11 @@ from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
 from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError
 from evalsuite.core.phrases import shorten_line
-from evalsuite.core.types import Score
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.judgements import sign_scores
-from evalsuite.metrics.tables import h_score, read_tables, strip_answer, table_score
+from evalsuite.metrics.tables import Format, TableScore, h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
-from evalsuite.results.tally import UNMEASURED, Estimate
+from evalsuite.results.tally import UNMEASURED, Estimate, Tally
 from evalsuite.sandbox.environments import own_environment
 from evalsuite.sandbox.sandbox import Sandbox
 from evalsuite.solvers.single_call import generate
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
-    from evalsuite.core.types import Sample, Transcript
-    from evalsuite.metrics.tables import Format, TableScore
-    from evalsuite.results.tally import Tally
 
 
 FACT = "bleu"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.benchmarks.dataset_files import expect, read_json, take
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
-from evalsuite.core.protocols import Dataset
-from evalsuite.core.types import Sample
+from evalsuite.core.protocols import Dataset, Setup
+from evalsuite.core.types import Sample, Transcript
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.live import executing_files
@@ -20,8 +20,6 @@ from evalsuite.tools.live import executing_files
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.core.protocols import Setup
-    from evalsuite.core.types import Transcript
 
 RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
 CAPABILITIES = (

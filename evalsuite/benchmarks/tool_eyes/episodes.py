@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.tool_eyes.dataset import RELEASED_MODES, ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.types import Message
+from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.tool_protocols import react, tool_loop
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, Tool, ToolDocument
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, Executor, Tool, ToolDocument
 from evalsuite.tools.live import Live, LiveLibrary
 from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
-from evalsuite.tools.simulated import ObservationLibrary, ScriptedUser, Simulated, SimulatedUser, Simulator
+from evalsuite.tools.simulated import ObservationLibrary, ScriptedUser, Simulated, SimulatedUser, Simulator, User
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evalsuite.core.protocols import Model, Setup
-    from evalsuite.core.types import Sample, Transcript
-    from evalsuite.tools.execution import Executor
-    from evalsuite.tools.simulated import User
 
 
 _EXAMPLES = Path(__file__).parent / "data" / "examples.json"

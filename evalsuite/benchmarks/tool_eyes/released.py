@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.core.types import Message, Score, Transcript
+from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
 from evalsuite.solvers.episode import Call, Turn
 from evalsuite.tools.arguments import parse_arguments
-from evalsuite.tools.execution import ASK_TO_USER, FINISH
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Completion, Sample
-    from evalsuite.tools.execution import ToolDocument
 
 
 ZERO_SHOT = "Resources/sys_infer.txt"

@@ -19,11 +19,11 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     read_steps,
 )
 from evalsuite.core.errors import JudgeError
-from evalsuite.core.types import Score
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, ScoresForm
 from evalsuite.judges.judgements import sign_scores, signature
-from evalsuite.judges.prompts import mark_sections
+from evalsuite.judges.prompts import Part, mark_sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from evalsuite.benchmarks.tool_eyes.dataset import Step
     from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
-    from evalsuite.core.types import Sample, Transcript
-    from evalsuite.judges.prompts import Part
 
 
 def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.treb.records import SUBTASKS, QuestionRecord, find_subtask, read_records
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.keywords import read_options
-from evalsuite.core.protocols import Dataset
+from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.metrics.text import HAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from evalsuite.core.protocols import Setup
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,16 +24,14 @@ from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.generic import cut_off
-from evalsuite.output.reports.section import Chart, Column, Section, Series, Table
+from evalsuite.output.reports.section import Block, Cell, Chart, ChartKind, Column, Section, Series, Table
 from evalsuite.results.record_file import FOLDER
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Record
-    from evalsuite.output.reports.section import Block, Cell, ChartKind
-    from evalsuite.results.tally import Row, RunView, Tally
 
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.

@@ -24,7 +24,7 @@ from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import shorten_to_beginning
-from evalsuite.core.types import Message, Score
+from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, read_score
 from evalsuite.judges.judgements import sign_scores, signature
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
-    from evalsuite.core.types import Sample, Transcript
 
 
 RULES_SUBTASK = "Instruction Following"

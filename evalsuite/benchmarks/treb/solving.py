@@ -18,7 +18,7 @@ from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
 from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large
 from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
-from evalsuite.core.types import Message, Transcript
+from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import unbox
 from evalsuite.solvers.programs import interleaved, program_of_thought
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evalsuite.core.protocols import Model, Setup, Solver
-    from evalsuite.core.types import Sample
 
 
 ROUNDS = 3

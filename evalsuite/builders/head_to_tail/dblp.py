@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import decompress, locate
-from evalsuite.builders.head_to_tail.workspace import rows_as_table
+from evalsuite.builders.head_to_tail.workspace import Workspace, rows_as_table
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
-    from evalsuite.builders.head_to_tail.workspace import Workspace
 
 
 FILES = ("dblp.xml",)

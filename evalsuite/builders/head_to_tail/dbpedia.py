@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from evalsuite.benchmarks.dataset_files import expect, read_json
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity, draw_entities
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import quote, triples
+from evalsuite.builders.head_to_tail.workspace import Workspace, quote, triples
 from evalsuite.builders.model_session import session
 from evalsuite.core.errors import DatasetError, JudgeError
 from evalsuite.judges.asking import ask_until_parsed
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalsuite.builders.head_to_tail.drawing import QuestionMaker, RawQuestion
-    from evalsuite.builders.head_to_tail.workspace import Workspace
     from evalsuite.core.protocols import Model
     from evalsuite.core.settings import Settings
 

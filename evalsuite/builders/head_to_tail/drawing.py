@@ -7,7 +7,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice
@@ -15,13 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.workspace import quote
+from evalsuite.builders.head_to_tail.workspace import Workspace, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.builders.head_to_tail.workspace import Workspace
 
 Answer = str | int
 # A question (None if its subject is ambiguous) and the raw answers.

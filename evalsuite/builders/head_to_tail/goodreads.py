@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import json_lines
+from evalsuite.builders.head_to_tail.workspace import Workspace, json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
-    from evalsuite.builders.head_to_tail.workspace import Workspace
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015

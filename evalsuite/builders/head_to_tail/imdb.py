@@ -19,7 +19,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     lot,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import tsv
+from evalsuite.builders.head_to_tail.workspace import Workspace, tsv
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
-    from evalsuite.builders.head_to_tail.workspace import Workspace
 
 KINDS = {
     "movie": "film",

@@ -17,7 +17,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     ids_drawn_for,
 )
 from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import tsv
+from evalsuite.builders.head_to_tail.workspace import Workspace, tsv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
-    from evalsuite.builders.head_to_tail.workspace import Workspace
 
 LAST_YEAR = 2020
 # The first columns of each file, by the graph's schema; the files have no header.

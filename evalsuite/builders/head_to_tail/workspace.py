@@ -7,7 +7,7 @@ read again to find the malformed line.
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from evalsuite.builders.building import BuildProgress

@@ -15,15 +15,13 @@ from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, form
 from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.metrics.tables import read_tables, table_score
+from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
 from evalsuite.output.reports.section import Cell, Column, Table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.metrics.tables import CellGrid, Format
 
 
 NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.struc_bench.items import instruction, items_json, read_items
+from evalsuite.benchmarks.struc_bench.items import TableItem, instruction, items_json, read_items
 from evalsuite.builders.building import BuildProgress, building, ending_cleanly, write
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.struc_bench.files import check_file_name, format_by_name
@@ -19,16 +19,14 @@ from evalsuite.core.errors import EvalsuiteError, JudgeError
 from evalsuite.core.phrases import write_count
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.metrics.tables import read_tables, read_wanted
+from evalsuite.metrics.tables import Format, read_tables, read_wanted
 from evalsuite.metrics.tables.cells import Text, is_blank, plain_text
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.benchmarks.struc_bench.items import TableItem
     from evalsuite.core.protocols import Model
-    from evalsuite.metrics.tables import Format
 
     Ask = Callable[[TableItem, Format, Model], Awaitable[str]]
     Put = Callable[[TableItem, str], TableItem]

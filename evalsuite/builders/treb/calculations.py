@@ -14,13 +14,11 @@ from evalsuite.builders.treb.lookups import (
     make_number_pair,
     make_text_pair,
 )
-from evalsuite.builders.treb.sheet import MOST_FLAGS, is_meaningless
+from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
-
-    from evalsuite.builders.treb.sheet import Sheet
 
 
 LEAST = 0.1  # smallest nonzero amount of a statistic, because answers have two decimals

@@ -12,14 +12,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from evalsuite.builders.treb.sheet import is_number
+from evalsuite.builders.treb.sheet import Sheet, is_number
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.metrics.text import HAN
-
-if TYPE_CHECKING:
-    from evalsuite.builders.treb.sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, model_settings, session
 from evalsuite.builders.sheets import read_rows
 from evalsuite.builders.treb import prompts as words
-from evalsuite.builders.treb.lookups import same_answer, speaks_chinese
+from evalsuite.builders.treb.lookups import TemplatePair, same_answer, speaks_chinese
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
 from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.builders.treb.lookups import TemplatePair
     from evalsuite.core.protocols import Model
 
 

@@ -16,7 +16,7 @@ import re
 import sqlite3
 import zlib
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -25,8 +25,6 @@ from evalsuite.core.json_codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from concurrent.futures import Future
-    from typing import Self
 
 
 ASSETS = Path(__file__).parent / "assets"

@@ -6,21 +6,17 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.comparison import common_questions, find_declaration, own_margin
+from evalsuite.decisions.comparison import Against, ComparedMetric, common_questions, find_declaration, own_margin
 from evalsuite.decisions.gates import gates_of
-from evalsuite.decisions.measured import PASS_RATE
-from evalsuite.decisions.verdict import estimate_of
+from evalsuite.decisions.measured import PASS_RATE, Measured
+from evalsuite.decisions.verdict import Verdict, estimate_of
 from evalsuite.output.reports.markdown import plain_text
 from evalsuite.output.reports.pairs import MOST_VALUES, compare_parts
-from evalsuite.output.reports.section import Chart, Section, Table, plain_cell, without_unmeasured
+from evalsuite.output.reports.section import Block, Chart, Section, Table, plain_cell, without_unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.comparison import Against, ComparedMetric
-    from evalsuite.decisions.measured import Measured
-    from evalsuite.decisions.verdict import Verdict
-    from evalsuite.output.reports.section import Block
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
 

@@ -7,7 +7,7 @@ import platform
 import time
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.declarations import is_run_folder
+from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.journal.lease import is_held
@@ -23,8 +23,6 @@ from evalsuite.results.runs import load_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
-
-    from evalsuite.core.declarations import Declarations
 
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.verdict import measure
+from evalsuite.decisions.verdict import Verdict, measure
 from evalsuite.output.page.document import CaseTable, Chunks, has_changed, page, read_cases
 from evalsuite.output.page.overview import (
     benchmark_facts,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evalsuite.decisions.verdict import Verdict
     from evalsuite.output.reports.section import Section
     from evalsuite.results.runs import Run
 

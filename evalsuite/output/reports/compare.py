@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import common_questions
-from evalsuite.decisions.history import find_flaky_cases
+from evalsuite.decisions.history import FlakyCase, MetricHistory, Release, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
@@ -35,19 +35,15 @@ from evalsuite.output.reports.section import (
     distinct,
     plain_tables,
 )
-from evalsuite.results.run_folders import replace_text
-from evalsuite.results.runs import load_run
-from evalsuite.results.tally import Estimate
+from evalsuite.results.run_folders import RunFolder, replace_text
+from evalsuite.results.runs import Bench, Run, load_run
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.core.declarations import Declarations
-    from evalsuite.decisions.history import FlakyCase, MetricHistory, Release
-    from evalsuite.results.run_folders import RunFolder
-    from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import RunView, Tally
 
 
 GLANCE = "At a glance"

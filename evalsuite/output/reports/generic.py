@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -15,13 +15,9 @@ from evalsuite.output.reports.judges import judge_blocks
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.built_in import built_in
 from evalsuite.results.runs import failure_of
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from evalsuite.results.tally import RunView, Tally
-
     DerivedMetric = Callable[[Tally], Estimate | None]
 
 

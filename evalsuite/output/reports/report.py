@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.phrases import describe_estimates, shorten_to_ends, write_count
-from evalsuite.core.types import SHARE, Usage
-from evalsuite.decisions.measured import select
+from evalsuite.core.types import SHARE, Record, Usage
+from evalsuite.decisions.measured import Measured, select
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import case_block
 from evalsuite.output.reports.generic import attempts_table, generic_section, judges_cut_off
 from evalsuite.output.reports.judges import signatures_table
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
-from evalsuite.results.tally import Estimate, RunView
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Record
     from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.gates import GateDecision
-    from evalsuite.decisions.measured import Measured
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Bench, Run
-    from evalsuite.results.tally import Tally
 
 
 LOWEST = 3  # Cases with the lowest scores that are shown per benchmark.

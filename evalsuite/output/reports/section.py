@@ -9,12 +9,10 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from evalsuite.results.tally import RunView, Tally
 
 
 Style = Literal["text", "count", "percent", "number", "pvalue"]

@@ -18,9 +18,9 @@ from evalsuite.output.reports.case_block import blocks, cases_to_show
 from evalsuite.output.reports.markdown import contents, decision_line, escape, plain_text, render, render_passage
 from evalsuite.output.reports.plots import can_draw, draw_all
 from evalsuite.output.reports.report import build_report
-from evalsuite.output.reports.section import Chart, Passage, Table, plain_cell, plain_tables
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_folder, replace_text
-from evalsuite.results.runs import load_run
+from evalsuite.output.reports.section import Chart, Passage, Section, Table, plain_cell, plain_tables
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_folder, replace_text
+from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
     from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.measured import Measured
-    from evalsuite.output.reports.section import Section
-    from evalsuite.results.run_folders import RunFolder
-    from evalsuite.results.runs import Run
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
 

@@ -6,25 +6,17 @@ Each function reads the facts that judges leave in records (`verdict`, `ballots`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.judges.scorers import ALONE, WINS
 from evalsuite.output.reports.judges.agreement import agreement_table, people_table
-from evalsuite.output.reports.judges.ballots import bias_table, read_ballots
+from evalsuite.output.reports.judges.ballots import Judged, bias_table, read_ballots
 from evalsuite.output.reports.judges.estimates import Corrected, corrected_mean, corrected_table, mean_of_scores
-from evalsuite.output.reports.section import Column, Table
+from evalsuite.output.reports.section import Cell, Column, Table
 from evalsuite.results.judge_labels import scores_by_signature
-from evalsuite.results.tally import Estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from evalsuite.output.reports.judges.ballots import Judged
-    from evalsuite.output.reports.section import Cell
-    from evalsuite.results.tally import RunView, Tally
-
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 __all__ = ["Corrected", "agreement_table", "bias_table", "corrected_mean", "corrected_table", "judge_blocks"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.output.reports.judges.ballots import read_ballots
-from evalsuite.output.reports.section import Column, Table
+from evalsuite.output.reports.judges.ballots import Judged, read_ballots
+from evalsuite.output.reports.section import Cell, Column, Table
 from evalsuite.results.judge_labels import (
     corrected_score,
     judge_ac1,
@@ -23,14 +23,10 @@ from evalsuite.results.judge_labels import (
     labelled_scores,
     labels_of,
 )
-from evalsuite.results.tally import Estimate
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
-
-    from evalsuite.output.reports.judges.ballots import Judged
-    from evalsuite.output.reports.section import Cell
-    from evalsuite.results.tally import RunView, Tally
 
     Question = tuple[str, Literal["nominal", "interval"], Sequence["Rating"]]
 

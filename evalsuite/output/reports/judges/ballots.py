@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.output.reports.judges.estimates import share
-from evalsuite.output.reports.section import Column, Table
-from evalsuite.results.tally import Estimate
+from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from evalsuite.output.reports.section import Cell
-    from evalsuite.results.tally import Row, Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,16 +19,14 @@ from evalsuite.output.reports.judges.agreement import (
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.ballots import bias_table
 from evalsuite.output.reports.judges.estimates import corrected_mean, kappa_gain, mean_of_scores, rho_gain, share
-from evalsuite.output.reports.section import Block, Column, Section, Table
+from evalsuite.output.reports.section import Block, Cell, Column, Section, Table
 from evalsuite.results.judge_labels import MUTATIONS, majority_verdict, rho, side
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalsuite.output.reports.judges.agreement import Question
-    from evalsuite.output.reports.section import Cell
-    from evalsuite.results.tally import Estimate, Row
 
 PLAIN = "rubric"  # the default name of a rubric's score
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.output.reports.section import Column, Section, Table
+from evalsuite.output.reports.section import Cell, Column, Section, Table
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evalsuite.output.reports.section import Cell
 
 
 @dataclass(frozen=True, slots=True)
