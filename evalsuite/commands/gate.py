@@ -6,8 +6,6 @@ import json
 import os
 import re
 import sys
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,30 +174,25 @@ class Forge:
                 return
 
     def _call(self, method: str, url: str, content: Mapping[str, str] | None = None) -> Any:
-        data = None if content is None else json.dumps(content).encode()
-        headers = {**self.headers, "Content-Type": "application/json", "User-Agent": "evalsuite"}
-        # The URL belongs to the CI server that the job's environment names.
-        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310
+        import httpx2
+
+        headers = {**self.headers, "User-Agent": "evalsuite"}
         try:
-            with urllib.request.build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
+            # A redirect is not followed, because the token would go to the other host.
+            answer = httpx2.request(method, url, json=content, headers=headers, timeout=SECONDS)
+            answer.raise_for_status()
+            return answer.json()
+        except httpx2.HTTPStatusError as error:
+            status, reason = error.response.status_code, error.response.reason_phrase
             advice = (
                 "the token may not write comments: on GitHub the job needs `permissions: pull-requests: write`, on "
                 "GitLab the token needs the scope `api`"
-                if error.code in {401, 403, 404}
+                if status in {401, 403, 404}
                 else "the forge's own message is in the job's log"
             )
-            raise CommentError(f"{method} {url} was answered with {error.code} {error.reason}: {advice}") from None
-        except (OSError, ValueError) as error:
+            raise CommentError(f"{method} {url} was answered with {status} {reason}: {advice}") from None
+        except (httpx2.HTTPError, ValueError) as error:
             raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects, because urllib would send the token to another host."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
 
 
 def find_forge(environment: Mapping[str, str]) -> Forge | str:

@@ -18,6 +18,7 @@ from evalsuite.decisions.history import FlakyCase, MetricHistory, Release, find_
 from evalsuite.decisions.verdict import estimate_of
 from evalsuite.output.page.overview import metric_ranges
 from evalsuite.output.page.write import write_comparison_page
+from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import rate_runs
 from evalsuite.output.reports.markdown import escape, render, terminal_table
 from evalsuite.output.reports.pairs import PairedRuns, compare_pair
@@ -174,7 +175,7 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     ]
     rows: list[list[Cell]] = [
         [other, base, metric, *_make_cells(compare_pair(both, metric, ranges.get(f"{name}.{metric}"), comparisons))]
-        for metric in _list_primary_first(metrics, _find_bench(runs, name).primary)
+        for metric in list_primary_first(metrics, _find_bench(runs, name).primary)
         for other, base, both in paired
     ]
     columns = [
@@ -239,10 +240,6 @@ def _make_cells(pair: PairedRuns) -> list[Cell]:
     return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
 
 
-def _list_primary_first(metrics: Sequence[str], primary: str | None) -> list[str]:
-    return sorted(metrics, key=lambda metric: metric != primary)
-
-
 FEWEST, MOST = 3, 12  # minimum and maximum number of spokes in a readable radar chart
 
 
@@ -260,7 +257,7 @@ def radar(
     The spokes are the metrics that are shares in every run. If these metrics are too few, the spokes are the values
     of the first tag with enough values, each with the mean of the primary metric.
     """
-    drawn = any(isinstance(block, Chart) and block.kind == "radar" and _has_values(block) for block in section.blocks)
+    drawn = any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks)
     if drawn:
         return None
     if len(metrics := [metric for metric in _list_shares(views) if not falls(metric)][:MOST]) >= FEWEST:
@@ -271,10 +268,6 @@ def radar(
             series = [Series(view.label, _list_means(view.tally, tag, values, primary)) for view in views]
             return _draw_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
     return None
-
-
-def _has_values(chart: Chart) -> bool:
-    return any(value is not None for series in chart.series for value in series.values)
 
 
 def _list_shares(views: Sequence[RunView]) -> list[str]:

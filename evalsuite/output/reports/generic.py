@@ -40,7 +40,7 @@ def generic_section(
     Args:
         primary: the most important metric, which comes first; None keeps the order of the scores.
     """
-    metrics = _list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
+    metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
         _tabulate_all_cases(runs, metrics, derived, first=primary),
         *_explain_failures(derived),
@@ -50,7 +50,8 @@ def generic_section(
     return Section(title, [*blocks, *judge_blocks(runs)])
 
 
-def _list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
+def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
+    """Sort the most important metric first; the others keep their order."""
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
@@ -61,7 +62,7 @@ def _tabulate_all_cases(
         metric: partial(_estimate_metric, metric) for metric in metrics
     }
     measures |= {metric: partial(_measure_derived, measure) for metric, measure in derived.items()}
-    ordered = _list_primary_first(measures, first)
+    ordered = list_primary_first(measures, first)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
     return Table("", columns, rows, _name_missing_scores(runs, metrics))

@@ -34,7 +34,7 @@ def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] 
 
     A chart that cannot be drawn is skipped; its numbers are in the report's tables.
     """
-    wanted = [chart for chart in charts if chart.labels and _has_values(chart)]
+    wanted = [chart for chart in charts if chart.labels and chart.has_values]
     if not wanted or not can_draw():
         return []
     return [chart.name for chart in wanted if _try_to_draw(chart, folder / f"{chart.name}.{kind}")]
@@ -51,10 +51,6 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
     except Exception:  # noqa: BLE001 - a picture never costs the verdict
         return False
     return True
-
-
-def _has_values(chart: Chart) -> bool:
-    return any(value is not None for series in chart.series for value in series.values)
 
 
 def draw(chart: Chart, file: Path) -> None:

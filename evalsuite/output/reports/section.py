@@ -96,6 +96,11 @@ class Chart:
     y_title: str = ""
     folded: bool = False
 
+    @property
+    def has_values(self) -> bool:
+        """Whether any value was measured."""
+        return any(value is not None for series in self.series for value in series.values)
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
