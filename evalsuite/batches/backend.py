@@ -1,8 +1,8 @@
-"""A backend that gathers requests, and sends them as batches.
+"""A backend that collects requests and sends them as batches.
 
-Requests are gathered as long as new ones arrive within a few seconds, up to a bound. A batch is stored in the journal
-before it is sent, and its answers before any caller receives them. So after any end of a session, the next session
-collects the answers and sends no request twice.
+A batch is sent once no new request has arrived for a few seconds, or once the batch is full. A batch is stored in the
+journal before it is sent; its answers are stored before any caller receives them. So after any end of a session, the
+next session collects the answers and sends no request twice.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class BatchBackend:
     async def complete(self, request: Request) -> Completion:
         """Wait for the answer in a batch; an earlier session may have sent the batch already."""
         self._begin()
-        # In earlier versions, the keys of a batch's lines included the limits that `--max-cost` added.
+        # In earlier versions, a line's key was computed from the request with the answer limit that `--max-cost` adds.
         asked = (UNBOUNDED.get() or request, request)
         keys = [key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)]
         sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
@@ -150,7 +150,7 @@ class BatchBackend:
             return await waiting
         finally:
             self._waiting.pop(key, None)
-            # Leave the request out of the batch if its caller gave up before the batch was sent.
+            # If the caller gave up before the batch was sent, leave the request out.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
 
     def _add(self, path: str, key: str, line: bytes) -> None:
@@ -169,7 +169,7 @@ class BatchBackend:
 
     @property
     def is_sent(self) -> bool:
-        """Whether all requests are in batches that are not finished."""
+        """Whether all waiting requests are in batches that were sent and are not finished."""
         looked = all(state is not None and not state.over for state in self._under_way.values())
         return looked and not any(self._gathered.values())
 
@@ -227,7 +227,7 @@ class BatchBackend:
         try:
             state = await self._server.create(file, kept.path, kept.mark)
         except Transient:
-            # The server may have created the batch although its answer was lost.
+            # The server may have created the batch although the server's answer was lost.
             made = await self._ask_until_answered(lambda: self._server.find(kept.mark))
             if made is None:
                 raise
@@ -236,7 +236,7 @@ class BatchBackend:
         return state
 
     async def _ask_until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a request until the server answers, because the sent batch is paid for."""
+        """Repeat a request about a batch until the server answers, because the sent batch has to be paid for."""
         pause, told = FIRST_LOOK, ""
         while True:
             try:
@@ -269,7 +269,7 @@ class BatchBackend:
         await self._follow(kept, state)
 
     def _give_up(self, kept: KeptBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fail the requests of a batch that cannot be read. A later session may read an undeleted batch."""
+        """Fail the requests of an unreadable batch. Unless the batch was deleted, a later session may still read it."""
         if isinstance(error, Gone):
             self._pending.tell(str(error))
             self._batches.drop(kept.number)
@@ -281,7 +281,7 @@ class BatchBackend:
             self._earlier.difference_update(keys)
 
     async def _find_batch(self, kept: KeptBatch) -> BatchState | None:
-        """Find a batch of an earlier session by its id, or by its mark if the id was never received.
+        """Find a batch of an earlier session by its id, or by the marker in its metadata if the id was never received.
 
         If the server has no such batch, create the batch from the uploaded file.
         """

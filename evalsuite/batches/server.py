@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.models.openai import OpenAIBackend
 
 WINDOW: Literal["24h"] = "24h"  # The only completion window that the API offers.
-MARK = "evalsuite"  # Metadata key by which a batch is found again.
+MARK = "evalsuite"  # Metadata key of a batch's marker, by which the batch is found again.
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LATEST = 20  # Maximum pages to search for a batch whose id was never received.
 
@@ -65,7 +65,7 @@ class BatchServer:
 
     async def create(self, file: str, path: str, mark: str) -> BatchState:
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
-            # The client's types list the paths that exist today; a server may accept others.
+            # `Any`, because the openai package's type lists only OpenAI's current paths; a server may accept others.
             endpoint: Any = path
             batch = await client.batches.create(
                 completion_window=WINDOW,
@@ -93,7 +93,7 @@ class BatchServer:
         return await self._backend.use(ask)
 
     async def find(self, mark: str) -> BatchState | None:
-        """Find the batch with a mark among the latest batches."""
+        """Find the batch with this marker in its metadata among the latest batches; None if there is none."""
 
         async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)
@@ -168,7 +168,7 @@ def _find_key_of(line: bytes) -> str | None:
 BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
 """Error codes of a batch that was refused because too many requests are waiting already."""
 
-AGAIN = 60.0  # Seconds until such a batch is tried again.
+AGAIN = 60.0  # Seconds until a batch that was refused with a code in `BUSY` is sent again.
 WORDS = 500  # Maximum characters of a server's message in an error.
 OF_THE_MODEL = {"code": "model_not_found", "param": "body.model"}
 """Fields of an error that concerns the whole batch, because all its lines name the same model."""

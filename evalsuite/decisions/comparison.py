@@ -180,7 +180,7 @@ class ComparisonRules:
     margins: Mapping[str, float] = field(default_factory=dict)
     min_paired: float = 0.9  # The minimum share of questions that both runs have.
     confidence: float = 0.95  # The joint confidence of all verdicts.
-    accepted: frozenset[str] = frozenset()  # The names in `INCOMPARABLE` whose change the user accepts.
+    accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that may differ between the runs.
 
     def share_of(self, benchmark: str) -> float:
         """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""

@@ -37,7 +37,7 @@ class ReferenceComparison:
 
     result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
     level: float  # The significance level of this comparison.
-    drifted: bool = False  # Whether the loss is significant and may be as large as the margin.
+    drifted: bool = False  # Whether the loss is significant and its confidence interval reaches the margin.
     reason: str = ""
 
 

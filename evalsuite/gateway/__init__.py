@@ -1,1 +1,1 @@
-"""The one place in a run through which every model call passes."""
+"""The gateway, through which every model call of a run passes."""

@@ -1,7 +1,7 @@
 """The gateway across processes: requests and answers as JSON over an execnet channel to each worker.
 
-This channel exists beside xdist's and needs no socket, port or secret. It closes with its worker, and it reaches
-workers on this machine and, over ssh, on others.
+This channel is separate from xdist's channel and needs no socket, port or secret. It closes when its worker ends.
+Workers may run on this machine or, over ssh, on others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """The part of `execnet.Channel` that is used."""
+    """The methods of `execnet.Channel` that evalsuite uses."""
 
     def send(self, item: str) -> None:
         """Send text to the other side."""
@@ -88,7 +88,7 @@ class ChannelAsker:
             self._stop(plain["stop"])
             return
         number = plain["number"]
-        # The caller may have given up.
+        # The future is done if its caller gave up before the answer arrived.
         if number in self._waiting and not self._waiting[number].done():
             self._waiting[number].set_result(plain)
 
@@ -170,7 +170,7 @@ def encode_error(error: errors.EvalsuiteError) -> Plain:
 
 
 def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """Reverse `encode_error`; a class that needs more than a message becomes an `EvalsuiteError`."""
+    """Reverse `encode_error`; return an `EvalsuiteError` if the class needs more arguments than a message."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError

@@ -33,7 +33,7 @@ MARK = "sha256:"
 
 
 class Vault:
-    """Remembers secrets by their hashes."""
+    """Maps hashes to the secrets that they replace."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
@@ -70,7 +70,7 @@ class Vault:
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # A match of a shorter secret is probably an ordinary word.
+            # Do not mask shorter secrets, because their text may also occur as an ordinary word.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
@@ -175,7 +175,7 @@ EPOCH_MARK = "\x1f"
 
 
 def name_without_epoch(name: str) -> str:
-    """Return a case's name as keys contain it: without the epoch, because a request stores the epoch separately."""
+    """Return a case's name without the epoch, for keys; the epoch is a separate field of a request."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.handle import Asker
 
-TAG = "fault"  # The tag that states which kinds of fault a case met.
-UNHARMED = "none"  # The tag's value for a case that met no fault.
+TAG = "fault"  # The tag of a case that lists the kinds of fault injected into its requests.
+UNHARMED = "none"  # The tag's value for a case without injected faults.
 KINDS = ("status", "latency", "cut", "malformed_tool_call")
 FORM = re.compile(
     r"(?:status=(?P<status>[45]\d\d):|latency=(?P<seconds>\d+(?:\.\d+)?)\s*s:|(?P<kind>cut|malformed_tool_call)=)"
@@ -29,7 +29,7 @@ class PlayedFault:
     """One kind of fault and how often it happens."""
 
     kind: str  # One of `KINDS`.
-    share: float  # The probability that a request meets this fault, in (0, 1].
+    share: float  # The probability that this fault is injected into a request, in (0, 1].
     amount: float = 0.0  # The HTTP status, or the delay in seconds.
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class PlayedFault:
 
 
 class InjectedFault(RequestRefused):
-    """A server's refusal that `--inject` played; the application sees the status."""
+    """A server's refusal that `--inject` simulated; the application receives its HTTP status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"--inject played the status {status}, and nothing was sent")
@@ -48,7 +48,7 @@ def parse_fault(text: str) -> PlayedFault:
     """Read a fault such as `status=529:5%`, `latency=10s:1%`, `cut=2%` or `malformed_tool_call=3%`.
 
     Raises:
-        SettingsError: the text has another form, or the share is not above 0 and at most 100%.
+        SettingsError: the text does not have the form of these examples, or the share is not above 0 and at most 100%.
     """
     found = FORM.fullmatch(text.strip())
     share = float(found["share"]) / 100 if found else 0.0
@@ -64,10 +64,10 @@ def parse_fault(text: str) -> PlayedFault:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Draws the faults of requests.
+    """Draws which faults to inject into requests.
 
     A draw depends on the seed, the request, and the request's number among the case's equal requests. So the order of
-    calls does not matter, and a replay meets the same faults.
+    calls does not matter, and a replay injects the same faults.
     """
 
     faults: tuple[PlayedFault, ...]
@@ -85,10 +85,10 @@ class Faults:
         """Send a request, and inject the faults that are drawn for it.
 
         Args:
-            met: receives the faults that happened.
+            met: a list to which each injected fault is appended.
 
         Raises:
-            InjectedFault: a status was drawn; nothing is sent.
+            InjectedFault: a fault with an HTTP status was drawn, so the request was not sent.
         """
         drawn = self._draw(request)
         delay = sum(fault.amount for fault in drawn if fault.kind == "latency")
@@ -124,5 +124,5 @@ def _damage(completion: Completion, kind: str) -> Completion:
 
 
 def tag_of(met: Sequence[str]) -> str:
-    """Return the tag's value for a case that met these faults: the kinds of the faults, joined by `+`."""
+    """Return the tag's value for a case with these injected faults: their kinds, joined by `+`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED

@@ -1,7 +1,8 @@
-"""The gateway: the one place in a run through which every model call passes.
+"""The gateway, through which every model call of a run passes.
 
-A request passes the store, calls in flight for the same request, the spend limit, the limiter, the backend, and the
-store again. In this order, each distinct request is paid for once, and no paid answer is lost.
+A request is looked up in the store, then among the calls in flight. Otherwise the spend limit and the limiter admit it,
+the backend answers, and the answer is stored. In this order, each distinct request is paid for once, and no paid answer
+is lost.
 """
 
 from __future__ import annotations
@@ -60,16 +61,16 @@ STRETCH, SLACK = 1.5, 1.0
 """Delay of the answer to a request that its case cancelled in an earlier session: STRETCH times the seconds until the
 cancellation, plus SLACK seconds. So the case cancels the request again before the answer arrives."""
 
-GRACE = 10.0  # seconds that the end of a run waits for calls in flight that cost money
+GRACE = 10.0  # Seconds for which a run waits at its end for calls in flight that cost money.
 
 
 @dataclasses.dataclass(slots=True)
 class _Call:
-    """One call on its way through the gateway."""
+    """One call that the gateway is processing."""
 
     key: str  # The request's key in the store.
     request: Request  # The request as it is sent, without secrets.
-    tokens: int  # The maximum number of tokens, as the limiter counts them.
+    tokens: int  # Maximum tokens of prompt and answer, for the limiter.
     reserved: float  # US dollars reserved for the call.
     attempt: int | None = None  # The attempt's number in the journal; None until the call is sent.
 
@@ -106,14 +107,15 @@ class Gateway:
         # Messages about outages for the terminal.
         self.notices: list[str] = []
         self._calls: dict[str, asyncio.Task[Completion]] = {}
-        # Calls whose answer is just being stored.
+        # Calls whose answers are currently being stored.
         self._storing: set[asyncio.Task[Completion]] = set()
         self._used: dict[str, Usage] = {}
-        # Keys of requests that their cases cancelled. Records do not count them, whether or not an answer came later.
+        # Keys of requests that their cases cancelled. Records do not count these requests, even if an answer arrived
+        # later.
         self._cancelled: set[str] = set()
-        # Why answers cannot be stored; empty while they can.
+        # The reason why answers cannot be stored; empty if they can.
         self.lost = ""
-        # Receives each call that a backend answered.
+        # Called with each request that a backend answered, and with the answer.
         self.on_answer: Callable[[Request, Completion], None] | None = None
         # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`.
         self.served: Counter[str] = Counter()
@@ -125,7 +127,7 @@ class Gateway:
         except EvalsuiteError:
             raise
         except Exception as error:
-            # Every process gets the same message, and no caller is left waiting.
+            # Convert the exception, so that every process gets the same message and every waiting caller is answered.
             raise InternalError(
                 f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
             ) from error
@@ -161,7 +163,7 @@ class Gateway:
         return await asyncio.shield(call)
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Store that a case cancelled a request, and when, so that a rerun lets the case cancel it again."""
+        """Store that a case cancelled a request after this many seconds, so that a rerun repeats the cancellation."""
         key, *_ = request_keys(self._find_upstream(request).backend.identity, self._vault.conceal(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
@@ -208,7 +210,7 @@ class Gateway:
                 with suppress(RunError):
                     await self.store.outcomes.note_error(key, encode_error(error))
             raise
-        # The backend's identity is its address without secrets.
+        # The backend's identity contains its address without secrets.
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, name_without_epoch(request.draw)
         kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
@@ -260,9 +262,9 @@ class Gateway:
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         """Give up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
-        # Count these attempts separately, because `failures` omits an outage's failures.
+        # Count these attempts separately, because `failures` does not count failures during an outage.
         retries.unreached += absent
-        # Count the server's probes, too: requests take turns at probing, so each may make only a few attempts.
+        # Count the probes of all requests, too: requests take turns at probing, so each may make only a few attempts.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
@@ -289,7 +291,7 @@ class Gateway:
             usage = self._usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
-            # A call that was still waiting for its turn was never sent.
+            # Book nothing for a call without an attempt, because it was never sent.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
             self._note_end(call, "failed", words=str(error))
@@ -313,7 +315,7 @@ class Gateway:
         try:
             async with limit:
                 completion = await self._vault.complete(backend, call.request)
-            # A shared gateway already measured the seconds.
+            # If a shared gateway answered, it already measured the seconds.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
             raise
@@ -322,7 +324,7 @@ class Gateway:
                 words = f"{backend.identity} gave no answer within {self._call_timeout:g} s (evalsuite_call_timeout)"
                 # A user's function may still run, so it is not called again.
                 raise (LostAnswer if backend.metered else CallFailed)(words) from error
-            # An unknown exception is an internal error of evalsuite's backends, but a failed call of others.
+            # An unknown exception is an internal error if evalsuite's own backend raised it; otherwise the call failed.
             own = type(backend).__module__.startswith("evalsuite.")
             kind = InternalError if own else CallFailed
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
@@ -343,11 +345,11 @@ class Gateway:
         return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
 
     def outages(self) -> list[str]:
-        """Describe each server that is down: since when, and when it is tried again."""
+        """Describe each outage: the server, the time since its first failure, and the time until the next probe."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.outage())]
 
     def pauses(self) -> list[str]:
-        """Describe each server that refuses everything, and how long nothing is sent to it."""
+        """Describe each server that refuses everything, and the time until the next request is sent to it."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.pause())]
 
     def _tell(self, backend: Backend, words: str) -> None:
@@ -362,7 +364,7 @@ class Gateway:
     def total_usage(self) -> Usage:
         """Sum the usage of all completions that cases received in this run, each counted once.
 
-        Unlike the amount paid in this session, this sum is the same for a run and its replay.
+        This sum is the same for a run and its replay, unlike the amount paid in the session.
         """
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
@@ -371,7 +373,7 @@ class Gateway:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def start_over(self) -> None:
-        """Prepare a gateway that outlives a run for the next run: try models again that were given up.
+        """Prepare the gateway for the next run of the same process: models that were given up are tried again.
 
         `total_usage` starts at zero, too, because it describes one run.
         """
@@ -410,7 +412,7 @@ class Store(Protocol):
 
     @property
     def holds_older(self) -> bool:
-        """Whether the store contains answers under keys without draws; see `request_keys`."""
+        """Whether some answers are stored under keys of older versions, which omit the draw; see `request_keys`."""
 
     @property
     def outcomes(self) -> Outcomes | None:

@@ -58,7 +58,7 @@ class EffectLog:
         self._calls = calls
 
     def read_result(self, effect: Effect) -> Any:
-        """Read the result of a call from the journal, or None."""
+        """Read the result of a tool call from the journal; None if the journal has no result."""
         # In older journals, the case's name contains the epoch, too.
         names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
         found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
@@ -74,7 +74,7 @@ class EffectLog:
         return None
 
     def keep(self, effect: Effect, result: Any) -> None:
-        """Store a call before the model sees its result."""
+        """Store a tool call and its result before the model sees the result."""
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
         self._calls.put(
@@ -86,9 +86,9 @@ class EffectLog:
 class ModelCalls:
     """The model calls that a tool call made. A replay counts them again although the tool does not run."""
 
-    # per request, the digests of its content, prompt and parameters
+    # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)
-    # per answer, its usage, the digest of its request, and whether a simulator gave it
+    # For each answer, its usage, its request's digest, and whether a model that simulates a user or tool gave it.
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     RESULT: ClassVar = "result"
@@ -110,7 +110,7 @@ class ModelCalls:
         return kept, cls()
 
     def usages(self) -> Iterator[tuple[str, Usage, bool]]:
-        """Yield the digest of each answer's request, its usage, and whether a simulator gave it."""
+        """Yield for each answer the request's digest, the usage, and whether a simulating model gave the answer."""
         for answer in self.answers:
             yield answer["request"], decode_usage(answer["usage"]), answer["simulator"]
 
@@ -136,16 +136,16 @@ class Effects:
         self._numbers = itertools.count(1)
         self.recalled: list[Effect] = []
         self.meter, self.players = Meter(), Meter()
-        # The model calls of the tool call that contains these calls; None outside of a tool call.
+        # The model calls of the tool call inside which these calls run; None outside of a tool call.
         self._outer: ModelCalls | None = None
 
     async def once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the result of a call: from the journal if the call happened before, else by running it.
+        """Return a tool call's stored result; if the journal has none, run the tool and store its result.
 
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
 
         Args:
-            run: makes the call; its result is JSON data and never None.
+            run: makes the call, and returns JSON data other than None.
         """
         from asyncio import get_running_loop
 
@@ -177,7 +177,7 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether calls are stored; a call inside another tool call is stored only by the `Effects` of `inside`."""
+        """Whether calls are stored. Within a tool call, only the `Effects` that `inside` made stores calls."""
         return self.has_keeper and (self._outer is not None or DURING.get() is None)
 
     @property
@@ -228,7 +228,7 @@ class Asker(Protocol):
 
 
 class CaseAsker(Asker, Keeper, Protocol):
-    """Serves a case: its model calls and its tool calls."""
+    """Answers the model calls and tool calls of one case."""
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         """Store that the case cancelled a request after this many seconds."""
@@ -238,7 +238,7 @@ class CallTimes:
     """Measures how long a case's calls waited to be sent: for the gateway's start, for their turn, and for retries.
 
     Attributes:
-        waited: seconds in which calls were open and none had been sent.
+        waited: seconds during which calls were open but none was being answered.
     """
 
     def __init__(self) -> None:
@@ -265,13 +265,13 @@ class CallTimes:
         self._served.append((now - seconds if seconds else began, now))
         self._open -= 1
         if not self._open:
-            # A stored answer counts with the seconds of its original call.
+            # For a stored answer, use the duration of the original call.
             self.waited += now - self._since - _measure_union(self._served)
             self._served.clear()
 
 
 def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
-    """Measure the total time that at least one span covers."""
+    """Measure the total length of the union of time spans."""
     covered, until = 0.0, -math.inf
     for start, end in sorted(spans):
         covered += max(0.0, end - max(start, until))
@@ -304,19 +304,19 @@ class Meter:
         self.times: CallTimes = whole.times if whole else CallTimes()
 
     def add(self, usage: Usage) -> None:
-        """Count a call in this meter and in the meter that contains this one."""
+        """Count a call in this meter, and in the meter of the whole case if this meter counts only a part."""
         self.usage += usage
         if self._whole is not None:
             self._whole.add(usage)
 
     def draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Record a request's fingerprints, and name its draw: the case's id, and this content's number in the case.
+        """Record a request's fingerprints, and name its draw: the case's id and the number of this equal request.
 
         Args:
             shared: whether equal requests of all cases share one answer.
         """
         plain = encode_request(request)
-        # The address and its login belong to the fingerprint `model`.
+        # Leave out the address and its login, because the fingerprint `model` contains them.
         content, head = digest(plain | {"base_url": None}), partial(_digest_parts, plain)
         ordinal, during = self.count(content, head), DURING.get()
         if during is not None:
@@ -324,7 +324,7 @@ class Meter:
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
-        # Calling the constructor takes a third of the time of `dataclasses.replace`, once per model call.
+        # Call the constructor, because it takes a third of the time of `dataclasses.replace`.
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
@@ -337,7 +337,7 @@ class Meter:
         return self._whole.count(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Record a cancelled draw; whether the case itself cancelled it is known when the case ends."""
+        """Record a cancelled request; only at the case's end is it known whether the case itself cancelled it."""
         if request.draw:
             self.cancelled.append((request, seconds))
 
@@ -350,7 +350,7 @@ class Meter:
 
 
 class ModelHandle:
-    """The model as solvers and scorers see it: `protocols.Model` over a gateway.
+    """Implements `protocols.Model`, which solvers and scorers call, by sending requests to a gateway.
 
     Args:
         base_url: the model's address; None means the backend's default.
@@ -372,7 +372,7 @@ class ModelHandle:
         self.overrides: Mapping[str, Any] = overrides or {}
         self.meter = meter or Meter()
         self._shared = shared
-        # Usage of models that play users and tools for the case.
+        # Usage of models that simulate users and tools for the case.
         self.players = Meter(self.meter, plays=True)
 
     async def chat(
@@ -430,9 +430,9 @@ class ModelHandle:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle for another model of the same case; a model of the same name keeps the address.
+        """Return a handle for another model of the same case; without `base_url`, the same name keeps its address.
 
-        With an epoch, equal requests of all cases share one answer, as a simulated tool needs.
+        If an epoch is given, equal requests of all cases share one answer, because a simulated tool must be consistent.
         """
         same = name == self.name and base_url is None
         return type(self)(
@@ -446,7 +446,7 @@ class ModelHandle:
         )
 
     def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle like `peer`, for a model that plays a user or a tool: its usage is counted separately."""
+        """Return a handle like `peer` for a model that simulates a user or a tool; its usage is counted separately."""
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle

@@ -1,7 +1,7 @@
 """Admits calls within the limits of the user and of the server.
 
-Connections are counted over the whole run. Requests and tokens per minute, and the limit that was found for a server,
-are counted per model, so that a slow judge delays only its own calls.
+Connections are limited over the whole run. Requests per minute, tokens per minute and the inferred limit of a server
+apply per model, so that a slow judge delays only its own calls.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Breaker:
     """Pauses all requests except one probe while a server refuses everything.
 
     Attributes:
-        on_change: called with one line when the server turns out to be down, and when it is back.
+        on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
-        try_at: the time at which, by its headers, the server accepts requests; it may only advance a probe.
+        try_at: the time at which the server accepts requests again according to its headers; only ever moves a probe
+            earlier.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +56,7 @@ class Breaker:
 
     @property
     def dry_since(self) -> float | None:
-        """Time at which the server began to refuse everything, so that calls wait; None if it accepts calls."""
+        """The time since which the server has refused everything; None if it accepts calls."""
         return self._refused_since if self._open else None
 
     @property
@@ -65,7 +66,7 @@ class Breaker:
 
     @property
     def next_try_in(self) -> float | None:
-        """Seconds until the next probe; None while one is under way, or while the circuit is closed."""
+        """Seconds until the next probe; None while a probe is in flight, or if the server accepts calls."""
         return max(0.0, self._next_try - self._clock()) if self._open and self._probe is None else None
 
     def delay(self) -> float:
@@ -104,10 +105,10 @@ class Breaker:
             self.on_change(f"the server is back after {seconds:.0f} s")
 
     def note_refusal(self, call: PacedCall, wait: float | None, longest_row: float, words: str, least: float) -> None:
-        """Note a call that was refused or did not reach the server.
+        """Note that a call was refused or did not reach the server.
 
         Args:
-            wait: seconds that the server asks to wait; None if it states none.
+            wait: seconds that the server asks to wait; None if it states no time.
             words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe.
         """
@@ -131,7 +132,7 @@ class Breaker:
             self._next_try = self.try_at
 
 
-PRECISION = 1e-6  # seconds that a timer may fire early
+PRECISION = 1e-6  # Seconds by which a timer may fire early.
 
 
 class Pace:
@@ -142,7 +143,7 @@ class Pace:
         self.free_at = 0.0
 
     def take(self, amount: float, now: float) -> None:
-        """Book an amount that is sent now; a negative amount returns an excess booking."""
+        """Book an amount that is sent now; a negative amount corrects an earlier booking that was too large."""
         self.free_at = max(self.free_at, now) + amount / self.rate
 
 
@@ -160,7 +161,7 @@ class Connections:
         self.in_flight -= 1
         if not self.in_flight and self._idle:
             self._idle.set()
-        # The model that was served first is served last the next time.
+        # Rotate the models: the model that is served first now is served last the next time.
         for admit_more in list(self.waiters):
             if self.in_flight >= self.most:
                 return
@@ -168,14 +169,14 @@ class Connections:
             admit_more()
 
     async def idle(self) -> None:
-        """Wait until nothing is in flight."""
+        """Wait until no call is in flight."""
         if self.in_flight:
             self._idle = asyncio.Event()
             await self._idle.wait()
 
 
 class Limiter:
-    """Admits the calls to one model: first those that were refused before, then the others, each group in its order.
+    """Admits the calls to one model: first the retries of refused calls, then new calls, each in order of arrival.
 
     Args:
         rpm: maximum of requests per minute; None means no limit.
@@ -183,8 +184,8 @@ class Limiter:
         clock: a monotonic clock, in seconds.
 
     Attributes:
-        most: calls that the server can serve at once, if it says so.
-        waiting: calls that wait for their turn.
+        most: number of calls that the server can serve at once; None if the server does not state it.
+        waiting: number of calls that wait to be admitted.
     """
 
     def __init__(
@@ -261,7 +262,7 @@ class Limiter:
         self.pacing.drop(call)
         self.breaker.drop(call)
         self.places.release()
-        # Admit others only after a refused request counts as backing off; else a new request would take its turn.
+        # Admit others only after a refused request counts as backing off; otherwise a new request would overtake it.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)
@@ -288,7 +289,7 @@ class Limiter:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
 
         Args:
-            retry_after: seconds that the server asks to wait; None if it states none.
+            retry_after: seconds that the server asks to wait; None if it states no time.
             words: the failure message if the server is down, for the terminal; empty for a rate limit.
             least: seconds before the first probe if the server is down.
         """
@@ -304,5 +305,5 @@ class Limiter:
         self.breaker.close()
 
     def note_exhausted(self, seconds: float) -> None:
-        """Note that the server's headers leave no request for this many seconds."""
+        """Note that the server's headers allow no further request for this many seconds."""
         self.breaker.try_at = self._clock() + seconds

@@ -40,7 +40,7 @@ class BackgroundLoop:
 
     def _run(self) -> None:
         while not self._ending:
-            # A task that raises one of these stops the loop, although the awaiting caller gets the error as well.
+            # These exceptions of a task stop the loop, too, although the awaiting caller receives them.
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
 

@@ -1,4 +1,4 @@
-"""Makes a gateway from settings, for runs and builders alike."""
+"""Creates a gateway from settings, for runs and for builders of data sets."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FEWEST = 4  # Minimum number of connections, even if few descriptors are left.
 
 
 def connections_within_limit(wanted: int, servers: int = 1) -> int:
-    """Bound a number of connections by the limit on open files (`ulimit -n`), because each takes a file descriptor."""
+    """Limit the number of connections by `ulimit -n`, because each connection needs a file descriptor."""
     try:
         import resource
     except ImportError:
-        # Windows has no such limit.
+        # Windows does not limit the number of open files in this way.
         return wanted
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
@@ -40,7 +40,7 @@ def connections_within_limit(wanted: int, servers: int = 1) -> int:
 
 def _open_now() -> int:
     folder = Path("/dev/fd")
-    # Without a list, the lowest free descriptor is an estimate of the number of open ones.
+    # Without such a folder, the lowest free descriptor estimates the number of open descriptors.
     if folder.is_dir():
         return len(os.listdir(folder))  # noqa: PTH208 - no path objects for what may be gone by then
     lowest = os.open(os.devnull, os.O_RDONLY)
@@ -55,7 +55,7 @@ BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """Decide which key each address gets; an address from a run's folder gets none unless the user gave it again."""
+    """Decide which key is sent to each address; an address from a run's folder gets none unless the user repeats it."""
     grants = [
         Grant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (
@@ -101,7 +101,7 @@ def open_gateway(
         on_hopeless,
         vault=vault,
         patience=settings.patience,
-        # A call in a batch waits for the batch.
+        # A call in a batch has no time limit, because it waits until the batch is finished.
         call_timeout=None if settings.batch else settings.call_timeout,
     )
     if connections < settings.max_connections:

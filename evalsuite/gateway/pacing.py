@@ -1,8 +1,9 @@
 """Infers a server's limits from the calls that it accepts and refuses.
 
-Calls are sent in periods. In a plain period, each refused request backs off by itself, and the answers per second are
-measured. In a paced period, calls follow the inferred limit. A paced period ends when its answers are behind the plain
-rate by more than a share of the plain period's answers. So pacing never costs more than that share.
+Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
+second are measured. In a paced period, calls follow the inferred limit. A paced period ends when it has fewer answers
+than the plain rate would give, by more than a share of the plain period's answers. So pacing never costs more than that
+share.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate in requests per second: plain back-off with four workers sends as many.
+FLOOR = 0.5  # Lowest rate in requests per second, which equals that of plain back-off with four workers.
 FEW, TOLERATED = 2.0, 0.02  # Refusals up to which calls are not paced: a number, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
 PAUSE = 4.0  # A gap of this many usual gaps plus latencies is a pause of the server, not a part of its rate.
 ALLOWED = 0.125  # Share of the plain period's answers by which paced calls may fall behind.
-HELD = 4  # Pacing helped if it had this many times the plain period's answers; else the next plain period is doubled.
+HELD = 4  # Pacing helped if it gave this many times the plain period's answers; else the next plain period is doubled.
 CUT = 0.125  # A refusal lowers the rate by this share. With a deeper cut, pacing falls behind before the rate recovers.
 GROWTH = 100.0
 """A call raises the limit by (calls since the last refusal / GROWTH) squared. After a cut, 16 calls restore the limit,
 so about 6% are refused. After 43 calls the limit is ten times as high, in case the server lifted its own."""
 
-INSTANT = 1e-3  # Calls sent within this many seconds may reach the server in another order.
-REMEMBERED = 32  # Latest outcomes from which a limit on concurrent calls is inferred; usual limits are at most as high.
+INSTANT = 1e-3  # Calls sent within this many seconds may reach the server in a different order.
+REMEMBERED = 32  # Number of latest outcomes from which a concurrency limit is inferred; usual limits are not higher.
 MISFITS = 1 / 8
 """Share of refusals that a limit on concurrent calls need not explain, because counts differ while answers are on their
 way."""
@@ -39,13 +40,13 @@ class Burst:
     """Calls that were sent at one instant, in whatever order they reached the server."""
 
     sent: float  # The time at which the calls were sent.
-    ahead: int  # Calls that the server was serving when the burst was sent.
-    served: int = 0  # Calls of the burst that were not refused.
-    freed: int = 0  # Calls that may have ended before the burst reached the server.
+    ahead: int  # Number of calls that the server was serving when the burst was sent.
+    served: int = 0  # Number of the burst's calls that were not refused.
+    freed: int = 0  # Number of calls that may have ended before the burst reached the server.
 
     @property
     def fewest_ahead(self) -> int:
-        """Calls that the server was certainly still serving when the burst arrived."""
+        """The number of calls that the server was certainly still serving when the burst arrived."""
         return self.ahead - self.freed
 
 
@@ -61,7 +62,7 @@ class PacedCall:
 class Period:
     """A period in which all calls are plain, or all are paced."""
 
-    began: float = math.inf  # When it began; for a plain period, the time of the first answer after a refusal.
+    began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
     refused: int = 0  # Calls that were refused.
 
@@ -91,7 +92,7 @@ class Pacing:
 
     @property
     def longest_row(self) -> float:
-        """Largest number of refusals in a row that may be chance."""
+        """The largest number of consecutive refusals that may be chance."""
         return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._refused_share)))))
 
     @property
@@ -122,7 +123,8 @@ class Pacing:
         if self.at_once is not None:
             self.at_once *= growth
         if self.rate is not None:
-            # A late request may catch up by at most half an interval: after a whole one, two would leave together.
+            # A late request may catch up by at most half an interval; with a whole interval, two requests would be sent
+            # at once.
             if now <= self._free_at + 1.0 / self.rate:
                 self.rate *= growth
             self._free_at = max(self._free_at, now - 0.5 / self.rate) + 1.0 / self.rate

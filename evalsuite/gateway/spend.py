@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Request
 
-# Tokens set aside for the answer to a request that does not limit it.
+# Maximum tokens that are assumed for an answer if the request sets no limit.
 UNBOUNDED_ANSWER = 4096
 
-# Tolerance in US dollars, because sums of floats are not exact and a limit may be used up to the cent.
+# Tolerance in US dollars, because sums of floats are not exact. Without it, a run could not spend exactly its limit.
 ROUNDING = 1e-9
 
 
@@ -37,7 +37,7 @@ class Price:
 
     prompt: float  # Price of the prompt.
     completion: float  # Price of the answer, reasoning included.
-    longest: int | None = None  # Largest prompt, in tokens, that these prices cover; None means no maximum.
+    longest: int | None = None  # Largest prompt, in tokens, to which these prices apply; None means no maximum.
     long_prompt: float = 0.0  # Price of a longer prompt.
     long_completion: float = 0.0  # Price of the answer to a longer prompt.
     # Price of cached prompt tokens; None means that they cost as much as other prompt tokens.
@@ -145,7 +145,7 @@ def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
 
 
 def unknown_price(model: str) -> str:
-    """Format the message about a model whose price is needed and unknown."""
+    """Format the error message for a model whose price is needed but unknown."""
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
@@ -188,15 +188,15 @@ def prompt_bound(request: Request, text: str | None = None) -> int:
 PICTURES = frozenset({"image_url", "input_image", "input_audio"})
 """Types of parts that are not billed by their bytes; all other parts are text, or files that may hold text."""
 
-PICTURE = 4000  # tokens that a picture or sound in a message may be billed as
+PICTURE = 4000  # Assumed maximum of tokens for a picture or sound in a message.
 STORED_FIELDS = frozenset({"previous_response_id", "conversation", "cached_content"})
 """Fields that name a conversation at the server; the server bills the whole conversation as prompt."""
 
-FILES = frozenset({"file_id", "file_url"})  # fields of a message's part that name a file at the server or elsewhere
+FILES = frozenset({"file_id", "file_url"})  # Fields of a message part that refer to a file at the server or elsewhere.
 STORED = 2_000_000
 """Tokens that a conversation or file at the server may be billed as: the longest prompt that any model takes."""
 
-MOST_TOKENS = 10**9  # most tokens of one call; a server that reports more is not believed
+MOST_TOKENS = 10**9  # Maximum plausible tokens of one call; a larger count from a server is replaced by an estimate.
 LIMITS = {"chat": ("max_tokens", "max_completion_tokens"), "responses": ("max_output_tokens",)}
 """The fields of a body that limit an answer, by API; embeddings have no answer to limit."""
 
@@ -238,7 +238,7 @@ def bound_answer(request: Request) -> Request:
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
-    # Some servers read a negative or null bound as unbounded, even if another field has a bound.
+    # Remove negative and null limits: some servers treat them as "no limit", even if another field sets a limit.
     bounded = dataclasses.replace(request, params=_drop_unbounded(request.params))
     body = _find_body(bounded)
     if any(_read_bound(body.get(name)) for name in LIMITS[api]):
@@ -246,7 +246,7 @@ def bound_answer(request: Request) -> Request:
     # Reasoning models accept only the newer name; other servers often accept only the older name.
     name = request.model.partition(":")[2] or request.model
     limit = LIMITS[api][-1] if REASONING_MODELS.match(name) else LIMITS[api][0]
-    # Remove other fields of these names, because they would replace the limit in the body.
+    # Remove all fields that set a limit, because in the body they would override the new limit.
     names = {*LIMITS["chat"], limit}
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
@@ -266,7 +266,7 @@ REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d))")
 
 
 def _drop_unbounded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the fields that would let an answer grow without a bound, at any depth."""
+    """Remove fields that allow an answer of unlimited length, at any depth."""
     return {
         name: _drop_unbounded(value) if isinstance(value, Mapping) else value
         for name, value in fields.items()
@@ -280,9 +280,9 @@ def _find_api(request: Request) -> str:
 
 
 def _find_body(request: Request) -> Mapping[str, Any]:
-    """Return the body that is sent, without messages and tools, which are large and bound nothing."""
+    """Return the body that is sent, without messages and tools, because they are large and set no limit."""
     if _find_api(request) == "chat" and not request.params.get("extra_body"):
-        # The usual case: the parameters are the fields.
+        # Usually, the parameters are the body's fields.
         return request.params
     form = responses_format if _find_api(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _find_extra_body(request)}
@@ -338,7 +338,7 @@ class Ledger:
     """Counts the money spent, and delays calls that might exceed the limit.
 
     A call's maximum cost is reserved before the call. If the server respects the bound on its answers, the limit is
-    never exceeded. Otherwise the excess is what the calls in flight cost above their bounds.
+    never exceeded. Otherwise the limit is exceeded by at most the cost of the calls in flight above their bounds.
 
     Args:
         limit: US dollars; None means no limit.
@@ -358,7 +358,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Reserve a call's maximum cost; wait while calls in flight may still turn out cheaper."""
+        """Reserve a call's maximum cost; wait if only the reserved amounts of calls in flight exceed the limit."""
         while amount and self._exceeds_limit(amount, *self._reserved):
             if self._exceeds_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -372,7 +372,7 @@ class Ledger:
         self._reserved.append(amount)
 
     def _list_shares(self) -> str:
-        """List the cost of each model if several were paid."""
+        """List the cost per model if calls of several models were paid for."""
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
@@ -381,17 +381,17 @@ class Ledger:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def take_over(self, paid: float, elsewhere: float) -> None:
-        """Set the amount paid so far, here and elsewhere, and wake the waiting calls.
+        """Set the amount that all gateways have paid so far, and wake the waiting calls.
 
         Args:
-            paid: US dollars in total.
+            paid: US dollars in total, including `elsewhere`.
         """
         self.paid = replace(self.paid, cost=paid)
         self.elsewhere = elsewhere
         self._settled.set()
 
     def settle(self, amount: float, attempt: Attempt | None) -> None:
-        """Release a reserved amount, and book what was used (None: the call failed and cost nothing)."""
+        """Release a reserved amount, and book the call's actual cost (None: the call failed and cost nothing)."""
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage

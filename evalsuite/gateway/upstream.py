@@ -1,4 +1,4 @@
-"""A model at its address, when it may be called, how often a request is retried, and whether calls can succeed."""
+"""One model at its address: when it may be called, how often a request is retried, and whether calls can succeed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.pacing import PacedCall
     from evalsuite.models.protocol import Backend, Transient
 
-ATTEMPTS = 6  # Maximum calls per request whose answers are lost or unreadable, because each may be billed.
+ATTEMPTS = 6  # Maximum calls per request if answers are lost or unreadable, because each call may be billed.
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds to wait after the first such failure (doubled after each further failure), and the longest wait."""
 
@@ -43,7 +43,7 @@ class Retries:
         """Return the seconds to wait before the next attempt.
 
         Args:
-            dry_since: time since which the server refuses everything; None if it does not.
+            dry_since: the time since which the server has refused everything; None if it accepts calls.
         """
         lost = isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage)
         if lost and dry_since is None:
@@ -66,18 +66,18 @@ class Retries:
 
 
 WORTH_TELLING = 1.5  # Shortest pause in seconds that the terminal shows.
-FIRST_CONNECTION = 1.0  # seconds before an unreachable server is tried again, because a starting server needs that long
+FIRST_CONNECTION = 1.0  # Seconds until an unreachable server is tried again; a server needs this long to start.
 
 
 class Upstream:
-    """A backend with its limiter; used in the loop's thread.
+    """A backend and its limiter; used only in the event loop's thread.
 
     Args:
         patience: seconds that one request waits for a server.
 
     Attributes:
         answered: whether any call was ever answered, so that the server exists.
-        given_up: why no call can succeed; empty while one may.
+        given_up: the reason why no call can succeed; empty if calls may succeed.
     """
 
     def __init__(self, backend: Backend, limiter: Limiter, patience: float, on_change: Callable[[str], None]) -> None:
@@ -85,7 +85,7 @@ class Upstream:
         self.answered, self.given_up = False, ""
         self._patience = patience
         self._prepared = False
-        # A terminal of 80 columns has no place for a whole address.
+        # Show only the host, because a whole address is too long for a terminal of 80 columns.
         self._host = backend.identity.partition("://")[2].partition("/")[0] or backend.identity
         limiter.breaker.on_change, limiter.most = on_change, backend.connections
         if hasattr(backend, "on_exhausted"):
@@ -130,7 +130,7 @@ class Upstream:
         elif not isinstance(error, RateLimited):
             self.limiter.note_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
-        # No request waits for a server that asks to wait longer than `patience`.
+        # If the server asks for a longer wait than `patience`, requests fail instead.
         elif (error.retry_after or 0.0) <= self._patience:
             self.limiter.note_refusal(call, error.retry_after)
 

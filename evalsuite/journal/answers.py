@@ -30,7 +30,7 @@ SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: 
 """
 """The numbers of all calls and of calls refused with 429; `models.failures` writes the matched text."""
 
-NOTE_WITHIN = 0.05  # Seconds by which the record of a free call may be delayed to join another transaction.
+NOTE_WITHIN = 0.05  # Maximum delay of a free call's record in seconds, so that transactions are shared.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 
@@ -51,9 +51,9 @@ class Answers:
         session: the number of the run's session; None outside a run.
 
     Attributes:
-        damaged: number of damaged answers; their requests are sent again.
-        holds_older: whether the file contains answers of older versions, whose keys did not include the draw.
-        tool_calls: stored calls of tools.
+        damaged: number of damaged answers found; the requests of these answers are sent again.
+        holds_older: whether some answers are stored under keys of older versions, which omit the draw.
+        tool_calls: the stored tool calls.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """
 
@@ -64,7 +64,7 @@ class Answers:
         self.damaged = 0
         self.holds_older = database.one(OLDER) is not None
         self._group = database.group
-        # The keys of all answers if this process wrote all of them; None if the file already contained answers.
+        # The keys of all answers; None if the file was opened read-only or already contained answers.
         looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
         self._attempts = 0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
@@ -93,7 +93,7 @@ class Answers:
                 "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?", key
             )
         except RunError:
-            # The file has an unreadable page.
+            # A page of the file is unreadable.
             self.damaged += 1
             return None
         if row is None:
@@ -111,7 +111,7 @@ class Answers:
             )
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Store a completion with the next transaction. If the key exists already, its first completion stays."""
+        """Store a completion with the next transaction. If the key already has a completion, keep the first one."""
         asked, parts = take_apart(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
         row = (key, answered, checksum(key, asked, answered), self._session, time.time())
@@ -129,7 +129,7 @@ class Answers:
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        """Record an outgoing call; write the record within this turn of the event loop if the call may cost money.
+        """Record a call before it is sent; if the call may cost money, write the record to the file at once.
 
         Args:
             reserved: the highest cost that the call may have, in US dollars.
@@ -168,7 +168,7 @@ class Answers:
         return calls, refused
 
     def take_over(self, other: Path) -> None:
-        """Copy another journal's answers and tool calls into this journal; entries that exist already stay."""
+        """Copy another journal's answers and tool calls into this journal, without replacing existing entries."""
         source = Database(other, read_only=True)
         self._kept = None
         try:
@@ -197,7 +197,7 @@ class Answers:
 
 
 class Outcomes:
-    """Requests without an answer: they failed for good, or their case cancelled them.
+    """Requests that ended without an answer: they failed permanently, or their case cancelled them.
 
     Args:
         session: the number of the run's session; None outside a run.
@@ -214,10 +214,11 @@ class Outcomes:
         self._holds_errors = database.one("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
 
     def find_error(self, key: str, case: str) -> Any | None:
-        """Find the error that answers a request again, as JSON data; None if the request is to be sent.
+        """Find the stored error of a request, as JSON data; None if the request must be sent instead.
 
-        A replay repeats every error. A resumed run repeats what an earlier session's server refused, because the
-        server would refuse the same request again, unless the refusal's case ended in an error.
+        A replay returns every stored error. A resumed run returns only errors of requests that the server refused in an
+        earlier session, because it would refuse them again. If the case ended in an error, its refused requests are
+        sent again.
 
         Args:
             case: the name of the case that sends the request.
@@ -235,7 +236,7 @@ class Outcomes:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.one(query, case, escaped)
-        # Names of large parts contain control characters.
+        # Not strict, because names of large parts contain control characters.
         return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
 
     async def note_error(self, key: str, error: Any) -> None:

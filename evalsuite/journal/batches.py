@@ -67,7 +67,7 @@ class Batches:
         )
 
     def open(self, asked: str) -> list[KeptBatch]:
-        """List the unread batches of a backend and model, oldest first."""
+        """List the batches of a backend and model that were not yet read, oldest first."""
         rows = self._database.all(
             "SELECT number, path, mark, file, batch, created FROM batches "
             "WHERE asked = ? AND state = ? ORDER BY number",
@@ -104,7 +104,7 @@ class Batches:
             )
 
     def mark_taken(self, key: str) -> None:
-        """Mark a failure as delivered, so that its request may be sent again."""
+        """Mark a request's failure as delivered to its caller, so that the request may be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 
     def close(self, number: int, state: str) -> None:
@@ -115,7 +115,7 @@ class Batches:
         )
 
     def carry_over(self) -> None:
-        """Exclude calls in batches from the spending, because they are billed when their answers are read."""
+        """Record calls in batches as not billed, because the session that reads their answers counts the cost."""
         self._database.write((CARRIED_OVER, ()))
 
     def tidy(self) -> None:

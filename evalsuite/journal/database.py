@@ -1,4 +1,4 @@
-"""The journal's SQLite file: opens, checks, repairs and writes the file; one thread at a time writes in groups."""
+"""Opens, checks, repairs and writes the journal's SQLite file; one thread at a time writes all queued changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Database:
             db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # A damaged byte must make a checksum fail, not the query that reads the byte.
+        # Replace invalid bytes: a damaged text must fail its checksum, not the query that reads the text.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 
@@ -67,7 +67,7 @@ class Database:
             self._check_version()
             if not self.read_only:
                 self._mend()
-                # Data survive the death of the process at any time; a power failure may lose the latest data.
+                # Committed data survive a killed process; a power failure may lose the latest data.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
@@ -88,13 +88,13 @@ class Database:
         if not OLDEST <= version <= VERSION:
             raise RunError(f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}")
         for table in TABLES if version == VERSION else TABLES[:-1]:
-            # Check the tables, because files of other programs may have the same version number.
+            # Check that the tables exist, because files of other programs may have the same version number.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
         if version < VERSION:
             self._upgrade()
 
     def _upgrade(self) -> None:
-        """Add the table that older versions lack; add it in memory if the file must not change."""
+        """Add the table that files of older versions lack; if the file is read-only, add the table in memory."""
         if self.read_only:
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute(OUTCOMES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
@@ -103,8 +103,7 @@ class Database:
 
     def _mend(self) -> None:
         """Replace a damaged file by a new one with its readable rows."""
-        # `quick_check` skips indexes, but with a damaged index, a stored answer is neither found nor
-        # replaced.
+        # `quick_check` would skip the indexes. With a damaged index, a stored answer is neither found nor replaced.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
@@ -138,12 +137,12 @@ class Database:
         return rows[0] if rows else None
 
     def find_part(self, name: str) -> str | None:
-        """Find a large part by its name; return None if the file lost the part."""
+        """Find a large part of a message by its name; return None if the part was lost with damaged rows."""
         row = self.one("SELECT content FROM parts WHERE name = ?", name)
         return row[0] if row else None
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
-        """Execute statements in one transaction; on return, the data survive the death of the process."""
+        """Execute statements in one transaction; after the return, the data survive a killed process."""
         with self.transaction() as db:
             for statement, values in statements:
                 db.execute(statement, values)
@@ -169,7 +168,7 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Write the queued work and close the file; closing twice does nothing."""
+        """Execute the queued writes and close the file; a second call does nothing."""
         if not self._closed:
             self.group.flush()
         with self._lock:
@@ -177,8 +176,8 @@ class Database:
                 return
             self._closed = True
             if not self.read_only:
-                # Convert back to a single plain file, readable on read-only media. If another process has the
-                # file open, the last process that closes the file converts it.
+                # Merge the write-ahead log into the file, so that the file is readable on read-only media. If other
+                # processes have the file open, the last one that closes it does this.
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")
@@ -195,21 +194,21 @@ class GroupCommit:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, work: Work, done: Done | None = None) -> None:
-        """Queue work after earlier work; any thread may call this.
+        """Queue a write after the earlier ones; any thread may call this method.
 
         Args:
-            done: called with None once the work is stored, or with the error. Without `done`, failed work is
+            done: called with None once the data are stored, or with the error. Without `done`, a failed write is
                 retried in the next transaction.
         """
         with self._lock:
             self._waiting.append((work, done))
 
     def flush(self) -> None:
-        """Write all queued work; any thread may call this."""
+        """Execute all queued writes; any thread may call this method."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             if waiting and not self._did([work for work, _ in waiting]):
-                # One failing write must not prevent the others.
+                # A write that fails must not prevent the other writes.
                 for work, done in waiting:
                     error = self._make_error(work)
                     if error is not None and done is None:
@@ -239,7 +238,7 @@ class GroupCommit:
         return None
 
     def flush_within(self, seconds: float) -> None:
-        """Write the queued work within this many seconds; call it in an event loop's thread."""
+        """Execute the queued writes within this many seconds; call this method in an event loop's thread."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         if self._timer is None or due < self._timer.when():
@@ -254,7 +253,7 @@ class GroupCommit:
     async def commit(self, work: Work) -> None:
         """Write to the database, in one transaction with all other writes of the event loop's current iteration.
 
-        When this function returns, the data survive the death of the process.
+        After the return, the data survive a killed process.
         """
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         outcome: asyncio.Future[RunError | None] = loop.create_future()
@@ -267,7 +266,7 @@ class GroupCommit:
             if threading.get_ident() == thread:
                 tell(error)
                 return
-            # The caller's event loop may be closed; then nobody waits for the result.
+            # If the caller's event loop is closed, no caller waits for the result.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(tell, error)
 
@@ -278,7 +277,7 @@ class GroupCommit:
             raise error
 
 
-WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one, between the rows that are readable from both ends.
+WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one between the readable rows at both ends of a table.
 
 
 def salvage(path: Path) -> int:
@@ -319,7 +318,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
 
 
 def _readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """Read all readable rows, each preceded by its row number: from both ends, then one by one in between."""
+    """Yield all readable rows, each after its row number: first from both ends, then one by one in between."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

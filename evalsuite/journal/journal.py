@@ -39,10 +39,10 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Which records count in a run, and why others do not."""
+    """The result of checking which of a run's records count, and why the others do not."""
 
     cases: int  # The number of records that count.
-    left_out: list[str]  # Cases whose records do not count, because the suite has changed since.
+    left_out: list[str]  # Cases whose records do not count, because the suite has changed since they were written.
     damaged: list[str]  # Cases whose record is damaged.
     missing: list[str]  # Selected cases without a record.
 
@@ -137,7 +137,7 @@ class Journal:
             yield PlannedCase(case, benchmark, sample, epoch, *read)
 
     def record(self, case: str, same: str, line: str) -> None:
-        """Store the record of a case together with all queued writes."""
+        """Store the record of a case, in one transaction with all queued writes."""
         short, parts = take_apart(line)
         row = (self.session, case, same, short, checksum(case, short), time.time())
         errors: list[RunError | None] = []
@@ -152,7 +152,7 @@ class Journal:
             raise errors[0]
 
     def take(self, records: Iterable[tuple[str, str, str]]) -> None:
-        """Store many records in one transaction, each in the form that `record` takes."""
+        """Store many records in one transaction; each is a tuple of the arguments of `record`."""
         with self.database.transaction() as db:
             for case, same, line in records:
                 short, parts = take_apart(line)
@@ -161,7 +161,7 @@ class Journal:
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def find_counted(self) -> Counted:
-        """Find the records whose cases are in the latest session's plan with the same fingerprints."""
+        """Find the records that count: the latest session's plan contains the case with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
         for case, line in self._counting():
@@ -178,7 +178,7 @@ class Journal:
         )
 
     def count(self) -> int:
-        """Return the number of records that count, damaged ones included; much faster than `find_counted`."""
+        """Return the number of records that count, including damaged ones; much faster than `find_counted`."""
         if self._has_plan():
             return int(self.database.one(NUMBER_COUNTED, self.session)[0])
         return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])
@@ -188,7 +188,7 @@ class Journal:
         return (line for _, line in self._counting() if line is not None)
 
     def _counting(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the cases whose records count, each with its record, or with None if the record is damaged."""
+        """Yield each case whose record counts, with the record as JSON, or with None if the record is damaged."""
         rows = self.database.stream(COUNTED, self.session) if self._has_plan() else self.database.stream(ALL)
         for case, line, kept, _ in rows:
             yield case, self._whole(line) if checksum(case, line) == kept else None

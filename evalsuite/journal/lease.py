@@ -15,7 +15,7 @@ LOCK = ".journal.lock"
 
 
 def is_held(folder: Path, host: str) -> bool | None:
-    """Check whether a session of another process is writing to a run; None if this machine cannot tell.
+    """Check whether a session of another process is writing to a run; None if this host cannot determine it.
 
     The writing process must not call this function: a process that closes any descriptor of its lock file
     loses the lock.
@@ -55,10 +55,10 @@ class Lease:
         try:
             import fcntl
         except ImportError:
-            # Windows has no such lock, so nothing keeps two sessions apart.
+            # Windows has no such lock, so two sessions may write to the same run.
             return
         try:
-            # Forked children do not inherit the lock, so it ends with the session.
+            # Use `lockf`, because forked children do not inherit this lock, so it ends with the session's process.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             raise RunError(
@@ -66,7 +66,7 @@ class Lease:
                 "stop it; each request would be paid for twice"
             ) from error
         except OSError as error:
-            # SQLite would wait for an unsupported lock as if another process held it.
+            # Refuse such a file system: SQLite would wait for the unsupported lock as if another process held it.
             raise RunError(
                 f"{self.folder} is on a file system without locks ({error.strerror}), and a journal needs them: "
                 "name a folder on another one with --reports"

@@ -1,4 +1,4 @@
-"""Planned cases, and a digest that tells whether two are the same. Workers import this file, so it imports quickly."""
+"""Planned cases, and a digest that is equal for the same case. This file imports quickly, because workers import it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlannedCase:
     declared: str  # The location of the benchmark's code; see `declarations`.
     selected: bool  # False if the case belongs to the suite but the command line left it out.
     fingerprints: Mapping[str, str]  # The fingerprints named in `BEFOREHAND`.
-    beyond: bool = False  # Whether the case exceeds `--limit`, so that it runs only while the verdict is undecided.
+    beyond: bool = False  # Whether the case is beyond `--limit`; such a case runs only while the verdict is undecided.
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
@@ -51,7 +51,7 @@ BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs"
 
 
 def same_ask(fingerprints: Mapping[str, str]) -> str:
-    """Digest the fingerprints known beforehand: equal only for equal samples, models, parameters and scorers."""
+    """Digest the fingerprints known before the run: equal only for equal samples, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
 
 

@@ -249,7 +249,7 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iterator[Transcript]:
-    """Drop or double a tool call with its result, a solver's event that stores a call, or a turn."""
+    """Drop or duplicate one item: a tool call together with its result, a solver's event about a call, or a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Exclude the last message, because it may be the answer.

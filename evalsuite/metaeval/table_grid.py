@@ -25,7 +25,7 @@ TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
 def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield the name and the markup of each notation that looks the same to a reader."""
+    """Yield the name and the markup of each other notation of the table; a reader sees no difference."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (

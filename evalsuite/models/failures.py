@@ -39,7 +39,7 @@ def failure(
 
 
 def _hopeless(status: int, words: str) -> str:
-    """Explain why no request will succeed from now on; return an empty text if one may."""
+    """Explain why no request will succeed from now on; return an empty text if a request may still succeed."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:

@@ -77,7 +77,7 @@ class FunctionBackend:
     def hash_code(self) -> str:
         """Hash the source file of the function's module, to tell versions of the function apart.
 
-        Code that the module imports is not covered. The hash is empty if the module has no source file.
+        The hash does not include code that the module imports. The hash is empty if the module has no source file.
         """
         self._load()
         try:

@@ -65,7 +65,7 @@ class ReportListener:
         self._items: list[str] = []
         # Finished items that are not cases.
         self._passed_over: set[str] = set()
-        # Numbers of failed reports, and of failed reports that do not fail the session, by case.
+        # For each case, two counts: failed reports, and those among them that do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
         self._opening = threading.Lock()

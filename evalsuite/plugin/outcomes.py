@@ -36,7 +36,7 @@ EXCUSES = {
 """Reasons why a case below its threshold does not fail the session by itself."""
 
 NO_KEYWORDS: dict[str, Literal[1]] = {}
-SECTION = "evalsuite"  # the section of a failure with the case's block
+SECTION = "evalsuite"  # Title of the section with a case's scores in pytest's failure report.
 NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
 """Matches a failed comparison of two numbers, which is left out because the block shows the scores."""
 

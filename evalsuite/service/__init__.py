@@ -1,1 +1,1 @@
-"""`evalsuite gateway`: the gateway as a separate service, for many sessions and for any OpenAI client."""
+"""`evalsuite gateway`: a service that answers model calls of many pytest sessions and of any OpenAI client."""

@@ -24,7 +24,7 @@ class AuditLog:
 
     Args:
         path: the file, which may exist; several gateways may share it.
-        complain: called once when writing to the file fails.
+        complain: called with a message the first time that writing to the file fails.
 
     Raises:
         SettingsError: the file cannot be opened.
@@ -43,7 +43,7 @@ class AuditLog:
 
         Args:
             outcome: `answered`, or the name of the error.
-            usage: the answer's tokens and cost, even if the answer was stored before; None without an answer.
+            usage: the answer's tokens and cost, even if the answer came from the store; None without an answer.
             seconds: time between the request and its answer.
         """
         line = {

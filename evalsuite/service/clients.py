@@ -1,4 +1,4 @@
-"""The address of a gateway service, and its clients. Tokens and prompts leave this host only encrypted."""
+"""The address of a gateway service, and the service's clients. Tokens and prompts leave this host only encrypted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ServiceAddress:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine; the only such name is `localhost`."""
+    """Return whether a host is a loopback address or `localhost`; no other name is accepted."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -117,7 +117,7 @@ class Clients:
         # The scheme's name is case-insensitive (RFC 9110).
         token = re.sub("^bearer ", "", authorization, flags=re.IGNORECASE).strip().encode("utf-8", "replace")
         owner = None
-        # Compare all tokens, so that the time reveals nothing about them.
+        # Compare with all tokens, so that the time of the search reveals nothing about the tokens.
         for client in self.known:
             if client.token and hmac.compare_digest(client.token.reveal().encode(), token):
                 owner = client
@@ -186,7 +186,7 @@ class Quota:
         self._sent: deque[list[float]] = deque()  # The time and the tokens of each request in the last minute.
 
     async def admit(self) -> list[float]:
-        """Wait until the client may send one more request; return its entry, for `settle`."""
+        """Wait until the client may send one more request; return the request's entry, which `settle` needs."""
         client = self._client
         async with self._turn:
             while True:
@@ -206,7 +206,7 @@ class Quota:
 
 
 class ShareUsedUp(SpendLimitReached):
-    """The client that asked first has used up its share; another client that waits for the same answer may still pay.
+    """The client that pays for a request has used up its share; another client that waits for the answer may pay.
 
     Attributes:
         client: the client whose share is used up.
@@ -222,7 +222,7 @@ class SharedLedger(Ledger):
 
     Args:
         limit: US dollars over the life of the store; None means no limit.
-        paid: US dollars that each client has paid before, by name.
+        paid: US dollars that each client paid in earlier sessions, by the client's name.
     """
 
     def __init__(self, limit: float | None, clients: Iterable[Client], paid: Mapping[str, float]) -> None:
@@ -232,7 +232,7 @@ class SharedLedger(Ledger):
         self.shares: dict[str, Ledger] = {client.name: self._share(client) for client in clients}
 
     def _share(self, client: Client) -> Ledger:
-        # A client with the whole limit as its share needs no limit besides the service's own.
+        # If a client's share is the whole limit, the service's own limit suffices.
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 

@@ -1,7 +1,7 @@
 """The store of gateway services in PostgreSQL; several gateways may share it.
 
-Each method waits for the server, which on one host takes a few tenths of a millisecond. As with SQLite, commits do not
-wait for the disk. So the death of a gateway loses nothing, but a power cut of the database's host may lose the latest
+Each method waits for the database server: on the same host, a few tenths of a millisecond. As with SQLite, commits do
+not wait for the disk. So a killed gateway loses nothing, but a power failure of the database's host may lose the latest
 data.
 """
 
@@ -77,7 +77,7 @@ WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
 """
 """The part of `PAID` that is reserved for calls in flight at other gateways."""
 
-DEAD = 1800.0  # Seconds after which a call without an end counts as a dead gateway's, with its maximum cost as paid.
+DEAD = 1800.0  # Seconds until an unfinished call counts as lost; its maximum cost then counts as paid.
 
 RESTART, RETRY = 5.0, 0.05
 """Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile all requests wait."""
@@ -112,7 +112,7 @@ class PostgresStore:
         self._psycopg, self._url, self._max_age = psycopg, url, max_age
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
-        # Whether the last attempt did not reach the server, or none was made.
+        # Whether the last attempt failed to reach the server, or no attempt was made yet.
         self._down = True
         self._prepare(sorted(client.name for client in clients))
         self.holds_older = bool(self._run(OLDER))
@@ -146,7 +146,7 @@ class PostgresStore:
         self._guard(prepare)
 
     def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Do work on the connection; reconnect while the server restarts, but wait only once per outage."""
+        """Call a function with the connection; reconnect if the server restarts, but wait only once per outage."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
@@ -156,7 +156,7 @@ class PostgresStore:
                 if not broken or (attempt and time.monotonic() > until):
                     self._down = True
                     raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
-                # Retry at once first, because the connection may have broken while idle.
+                # Retry the first time without a pause, because the connection may have broken while idle.
                 time.sleep(RETRY if attempt else 0.0)
             else:
                 self._down = False
@@ -223,7 +223,7 @@ class PostgresStore:
         self._run(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_up(self) -> None:
-        # Write, because only a write detects a full disk.
+        # Check with a write, because only a write detects a full disk.
         self._run("UPDATE version SET version = version")
 
     def close(self) -> None:

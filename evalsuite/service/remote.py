@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from evalsuite.service.clients import ServiceAddress
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
-SILENCE = 60.0  # Seconds without a byte after which a gateway counts as dead.
+SILENCE = 60.0  # Seconds without a byte after which a gateway is assumed to be dead.
 
 
 class RemoteBackend:
-    """Forwards requests to a gateway service. An answer states what the gateway paid for it, now or earlier."""
+    """Forwards requests to a gateway service. An answer's cost is what the service paid for it, now or earlier."""
 
-    # The service limits the spending of all its clients; a session's own limit would use other prices.
+    # Only the service limits the spending, because the session might have different prices.
     metered = False
     connections: int | None = None
 
@@ -43,14 +43,14 @@ class RemoteBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Send a request once, because the service retries."""
-        # Resolve the address here, because the service's environment may name another.
+        # Determine the address here, because the service's environment may define a different default address.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
         number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)
         answer = await self._post(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
-            # The service cannot reach its store; this is temporary and costs nothing.
+            # `RunError` means that the service cannot reach its store, which is temporary and costs nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
@@ -82,7 +82,7 @@ class RemoteBackend:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
-            # Let the loop close TLS connections in its next turn.
+            # Let the event loop close TLS connections in its next iteration.
             await asyncio.sleep(0)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
 
-MOST_MODELS = 100  # Maximum models in metrics, because clients choose the names and each makes a permanent series.
+MOST_MODELS = 100  # Maximum model names in metrics: clients choose the names, and each adds a permanent time series.
 
 
 class Counts:
@@ -113,12 +113,12 @@ def _read_epoch(headers: Mapping[str, str]) -> int:
     return int(text)
 
 
-LARGEST_REQUEST = 256 * 2**20  # bytes; pictures and recordings are large
+LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain pictures and recordings.
 SIGN_OF_LIFE = 5.0
 """Seconds between newlines sent to a waiting session, so that it can tell a slow gateway from a dead one."""
 
-SECONDS_IDLE = 75.0  # A connection is closed if no whole header arrives for this time; aiohttp would wait an hour.
-SECONDS_TO_SEND = 60.0  # A request that takes longer to arrive is refused, so that it does not hold a connection.
+SECONDS_IDLE = 75.0  # Seconds without a complete header until a connection is closed; aiohttp's default is an hour.
+SECONDS_TO_SEND = 60.0  # A request that takes longer to arrive is refused, so that it does not occupy a connection.
 
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
 
@@ -127,7 +127,8 @@ class GatewayServer:
     """Answers HTTP requests with a gateway, in the gateway's event loop.
 
     Args:
-        local: whether the server listens only on loopback; it then refuses web pages in this host's browsers.
+        local: whether the server listens only on loopback, so that it must refuse requests of web pages in local
+            browsers.
         audit: the file that gets a line for each request; None writes no such file.
     """
 
@@ -185,7 +186,7 @@ class GatewayServer:
             try:
                 return await self._gateway.ask(request)
             except ShareUsedUp as error:
-                # The cost belongs to the client that asked first; this client waited for the same answer and may pay.
+                # Another client that requested the same answer first cannot pay; this client may be able to pay.
                 if error.client == client:
                     raise SpendLimitReached(str(error)) from error
 
@@ -203,7 +204,7 @@ class GatewayServer:
             request[CLIENT] = client
             ASKING.set(client)
         if request.method == "POST" and request.content_type != "application/json":
-            # A web page can send these content types to any address without permission.
+            # Refuse other content types, because any web page may send them to this address without permission (CORS).
             return _plain(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
@@ -231,7 +232,7 @@ class GatewayServer:
         return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
 
     async def _ask(self, request: web.Request) -> web.StreamResponse:
-        """Answer with one JSON line, preceded by a newline every few seconds because limits may delay the answer."""
+        """Answer with one JSON line; first send a newline every few seconds, because limits may delay the answer."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         answer = asyncio.create_task(self._convert_errors(await request.read()))
@@ -242,7 +243,7 @@ class GatewayServer:
                     await response.write(b"\n")
             await response.write_eof(dumps(answer.result()).encode())
         except ConnectionResetError:
-            # The client disconnected. Finish its request, because the answer is stored for later requests.
+            # The client has disconnected. Finish its request anyway, because the stored answer serves later requests.
             await asyncio.wait([answer])
         return response
 
@@ -270,8 +271,8 @@ class GatewayServer:
         name = "" if method == "GET" else read_object(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
-        # The gateway stores no conversation, so `previous_response_id` is refused.
-        # Start the ids at the current time, so that answers of all gateways have distinct ids.
+        # The gateway stores no conversations, so `previous_response_id` is refused. Ids start at the current time, so
+        # that answers of all gateways have distinct ids.
         model = CaseModel(self, str(name), None, _read_epoch(headers))
         return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
 

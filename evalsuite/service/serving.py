@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.service.store import ServiceStore
 
-BEAT = 1.0  # Seconds between two reads of other gateways' spending.
-FRESH_START = 60  # Beats after which models that were given up, for example without credit, are tried again.
+BEAT = 1.0  # Seconds between two reads of the amount that other gateways have spent.
+FRESH_START = 60  # Number of `BEAT`s after which models that were given up (such as without credit) are tried again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Service:
     """The settings with which a gateway is started."""
 
     settings: Settings  # Limits, prices and time-outs.
-    host: str  # Address to listen at.
-    port: int  # The port; 0 takes a free one.
-    store: str  # A file's path, or `postgresql://...`.
+    host: str  # The address on which the service listens.
+    port: int  # The port; 0 means any free port.
+    store: str  # The path of an SQLite file, or a PostgreSQL address (`postgresql://...`).
     max_age: float | None  # Seconds for which a stored answer is reused; None means no limit.
     clients: Path | None  # The file of clients; None if everybody on this host may send requests.
     models: Sequence[str]  # The models that may be called; empty for any model.
@@ -141,7 +141,7 @@ async def _until_signal(keep_up: Callable[[int], None]) -> None:
 
 
 def _keep_up(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
-    """Read every second what other gateways on this store have spent, because they share the limit."""
+    """Read every second what other gateways with this store have spent, because all share one spend limit."""
     if beat % FRESH_START == 0:
         gateway.start_over()
     if store.shared and ledger.limit is not None:

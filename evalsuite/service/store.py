@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ServiceStore(Store, Protocol):
-    """A gateway's store that also knows what each client has spent."""
+    """A gateway's store that also records what each client has spent."""
 
     shared: bool  # Whether other gateways may use the store at the same time.
 

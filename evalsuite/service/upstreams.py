@@ -1,4 +1,4 @@
-"""Defines which models a gateway service calls, and where, so that clients cannot send its keys or calls elsewhere."""
+"""Defines the models and addresses that a gateway service calls; clients cannot send its keys to other addresses."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Upstreams:
         return open_backend(model, base_url, self.credentials)
 
     async def list_models(self) -> list[str]:
-        """List the models that may be called: those that the service names, else those of the upstream servers."""
+        """List the models that may be called: those named in the service's options, else those of upstream servers."""
         if self.models:
             return list(self.models)
         listed = [await self._list_server(url) for url in [grant.public_url for grant in self._grants] or [None]]
         return list(dict.fromkeys(name for names in listed for name in names))
 
     async def _list_server(self, url: str | None) -> list[str]:
-        """List the models of one server; none if it has no list or cannot be reached."""
+        """List the models of one server; return an empty list if the server has no list or cannot be reached."""
         backend = OpenAIBackend(self.credentials.locate(url), self.credentials.access("", url))
         try:
             return await backend.offers() or []
@@ -69,7 +69,7 @@ class Upstreams:
             await backend.aclose()
 
     def admit(self, request: Request) -> Request:
-        """Fill in the address of a request."""
+        """Check that a request may be sent, and add the address of the model's server."""
         model = request.model
         if names_another_model(request):
             raise RequestRefused(
