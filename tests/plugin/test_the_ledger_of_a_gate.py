@@ -518,3 +518,31 @@ def test_forked_children_and_met_gates_end_with_0(suite: Suite) -> None:
         "    assert os.waitpid(child, 0)[1] == 0\n    os._exit(0)\n"
     )
     assert suite.run("--gate=capitals.exact_match >= 0.6", fresh=True).ret == 0
+
+
+UNSEEN = """
+from opentelemetry.sdk.trace import TracerProvider
+from evalsuite import Sample, benchmark, scorers
+from evalsuite.solvers import application
+
+TRACER = TracerProvider().get_tracer("own")
+
+def answer(question):
+    if question != "1":
+        TRACER.start_span("step").end()
+    return question
+
+SAMPLES = [Sample(id=str(n), input=str(n)) for n in range(3)]
+
+@benchmark("steps", SAMPLES, solver=application(answer, spans=True), scorers=[scorers.span("retrieve", count=0)])
+def test_steps(scores):
+    assert scores["span"] == 1.0
+"""
+
+
+def test_an_application_whose_spans_are_missing_meets_no_gate(suite: Suite) -> None:
+    suite.pytester.makepyfile(test_steps=UNSEEN)
+    ended = suite.run("test_steps.py", "--gate=steps.span >= 0.5", "--gate=steps.span_count <= 1")
+    assert ended.ret == 12
+    ended.assert_outcomes(passed=2, errors=1, failed=2)
+    ended.stdout.fnmatch_lines([f"*{metric}: errors in 1 of 3 cases*" for metric in ("steps.span", "steps.span_count")])
