@@ -405,7 +405,10 @@ class TextReader:
         return after
 
     def _after_arguments(self, place: int, groups: int) -> int:
-        place = self.source.option_end(self.source.option_end(self.source.after_star(place)), "()")
+        place = self.source.option_end(self.source.after_star(place))
+        if groups:
+            # A rule without arguments, such as `\hline`, may stand before a cell in parentheses.
+            place = self.source.option_end(place, "()")
         for _ in range(groups):
             place = self.source.option_end(self.source.group_end(place))
         return place

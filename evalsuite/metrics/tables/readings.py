@@ -7,14 +7,14 @@ import html
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import groupby, pairwise, zip_longest
+from itertools import groupby, pairwise, product, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.metrics.tables.cells import cell_value
-from evalsuite.metrics.tables.grid import FORMATS, CellGrid, tidy
+from evalsuite.metrics.tables.grid import FORMATS, CellGrid, Span, tidy
 from evalsuite.metrics.tables.html import LIST_TAGS, WHITELIST, PageTables
 from evalsuite.metrics.tables.latex import read_latex
 from evalsuite.metrics.tables.plain_data import find_json_tables
@@ -75,6 +75,11 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
         yield _read_as(strip_answer(text, "html"), "html")
+    if GRID.search(text):
+        usual = _read_markdown(text)
+        for joins in (True, False):
+            if (tables := _read_markdown(text, joins=joins)) != usual:
+                yield MarkupReading("markdown", text.strip(), tuple(tables))
     printed = _read_printed(text)
     without_index = list(map(_drop_counting_index, printed))
     for tables in (printed, without_index) if without_index != printed else filter(None, [printed]):
@@ -154,7 +159,8 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 def _strip_once(answer: str, markup: Format) -> str:
     if markup == "markdown":
         # Remove fences line by line, because the names of tables may be outside of them.
-        return _cut_markdown(answer) or answer.strip()
+        # A tab at the start or end of a line separates a blank cell.
+        return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
     blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut(block, piece))]
     return "\n\n".join(blocks) or _cut(answer, piece) or answer.strip()
@@ -201,6 +207,12 @@ PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
 HTML_ROW = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
 GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
+RULE_AROUND_SPAN = re.compile(r"\+[-=].*[-=]\+")  # A rule of a grid that a cell over several rows interrupts.
+GRID = re.compile(r"^[ \t]*[+\u251c\u255f\u2560\u255e\u2523\u2520][-=\u2500-\u256c]", re.MULTILINE)
+CORNER = re.compile(r"(?<=[-=:])\+|\+(?=[-=:])")
+RULE_PART = re.compile(r"\+[-=:]+\+")
+POLARS_TYPE = re.compile(r"[iuf]\d{1,3}|str|bool|date|time|cat|enum|binary|null|object|[a-z]+\[.*\]")
+POLARS_SHAPE = re.compile(r"shape: \([\d_,]+, [\d_,]+\)")
 DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A row of Jira or MoinMoin.
 BAR_IN_CODE = re.compile(r"`[^`|]*\|[^`]*`|(?<![\\$])\$[^$|]*\|[^$]*\$")
 BOX_BARS = "│┃┆┇┊┋╎╏║╽╿"
@@ -223,27 +235,34 @@ class _Block:
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
+    joins: bool | None = None  # Whether to join the lines between two rules of a grid; None decides by blank cells.
 
     def tables(self) -> list[CellGrid]:
         if not _is_table(self.lines):
             return []
+        name = tidy(self.name.lstrip("-+>").strip("#*_:` \t"))
+        if grid := _read_spanned_grid(self.lines):
+            return [replace(grid, name=name)]
         split = [_split_row(line) for line in self.lines]
         separators = [
             GRID_RULE.fullmatch(line) is not None or _is_separator(place, row)
             for place, (line, row) in enumerate(zip(self.lines, split, strict=True))
         ]
         split = _keep_bars_in_code(self.lines, split, separators)
+        if (types := _find_polars_types(split)) is not None:
+            name = "" if POLARS_SHAPE.fullmatch(name) else name
+            separators[types] = True
+            split = [tuple("" if cell == "null" else cell for cell in row) for row in split if set(row) != {"\u2026"}]
         if any("+" in line for line in self.lines):
-            split, separators = _join_wrapped_rows(self.lines, split, separators)
+            split, separators = _join_wrapped_rows(self.lines, split, separators, joins=self.joins)
         rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
         first = separators.index(False) if False in separators else 0
         head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
         bold = tuple(cell for row in rows for cell in row if BOLD.search(cell))
-        name = tidy(self.name.lstrip("-+>").strip("#*_:` \t"))
         return [CellGrid(tuple(rows), name=name, head_rows=head, bold=bold)] if rows else []
 
 
-def _read_markdown(text: str) -> list[CellGrid]:
+def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
     A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. A short line above the
@@ -251,16 +270,16 @@ def _read_markdown(text: str) -> list[CellGrid]:
     name if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
-    block = _Block()
+    block = _Block(joins=joins)
     if any(bar in text for bar in BOX_BARS):
         text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
     for line in _split_lines(text):
-        if _is_row(line) or (block.lines and GRID_RULE.fullmatch(line)):
+        if _is_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
             block.lines.append(line)
             continue
         tables += block.tables()
         if block.lines:
-            block = _Block()
+            block = _Block(joins=joins)
         if _is_name(line):
             block.name = line
         elif line and not _is_ornament(line):
@@ -298,17 +317,69 @@ def _is_table(lines: list[str]) -> bool:
     return len(lines) > 1 or any(line.startswith("|") for line in lines)
 
 
+def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
+    """Read a grid whose cells span rows or columns; None if all cells are single or the lines are not aligned."""
+    rules = [at for at, line in enumerate(lines) if RULE_PART.search(line)]
+    edges = sorted({corner.start() for at in rules for corner in CORNER.finditer(lines[at])})
+    if len({*map(len, lines)}) != 1 or len(edges) < 3 or (edges[0], edges[-1]) != (0, len(lines[0]) - 1):
+        return None
+    parts = [(above + 1, below) for above, below in pairwise([-1, *rules, len(lines)]) if above + 1 < below]
+    texts: dict[tuple[int, int], str] = {}
+    spans = list[Span]()
+    for row, (start, end) in enumerate(parts):
+        for column in range(len(edges) - 1):
+            if (row, column) in texts:
+                continue
+            last = column + 1
+            while last < len(edges) - 1 and any(line[edges[last]] not in "|+" for line in lines[start:end]):
+                last += 1
+            left, right, bottom = edges[column] + 1, edges[last], row
+            while bottom + 1 < len(parts) and not set(lines[parts[bottom][1]][left:right]) <= set("-=+:"):
+                bottom += 1
+            text = tidy(" ".join(line[left:right] for line in lines[start : parts[bottom][1]]))
+            places = list(product(range(row, bottom + 1), range(column, last)))
+            # A bar within a span is a border that is not aligned.
+            if not texts.keys().isdisjoint(places) or (last > column + 1 and "|" in text):
+                return None
+            texts.update(dict.fromkeys(places, text))
+            if len(places) > 1:
+                spans.append(Span(text, row, column, bottom + 1 - row, last - column))
+    head = next((at for at in rules if "=" in lines[at]), 0)
+    rows = tuple(tuple(texts[row, column] for column in range(len(edges) - 1)) for row in range(len(parts)))
+    heads = sum(end <= head for _, end in parts)
+    return CellGrid(rows, head_rows=heads, spans=tuple(spans)) if spans else None
+
+
+def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
+    """Find the row of column types in a frame as polars prints it: three dashes per column, then the types."""
+    return next(
+        (
+            place + 1
+            for place, (row, below) in enumerate(pairwise(rows))
+            if set(row) == {"---"} and all(map(POLARS_TYPE.fullmatch, below))
+        ),
+        None,
+    )
+
+
 def _join_wrapped_rows(
-    lines: list[str], split: list[tuple[str, ...]], separators: list[bool]
+    lines: list[str], split: list[tuple[str, ...]], separators: list[bool], *, joins: bool | None
 ) -> tuple[list[tuple[str, ...]], list[bool]]:
-    """Join the wrapped lines of a grid's rows, if rules separate all rows and each further line has a blank cell."""
+    """Join the wrapped lines of a grid's rows.
+
+    Args:
+        joins: whether to join the lines; None joins lines if rules separate all rows and each further line has a
+            blank cell.
+    """
     groups = [
         (is_separator, [row for row, _ in group])
         for is_separator, group in groupby(zip(split, separators, strict=True), key=itemgetter(1))
     ]
     bodies = [rows for is_separator, rows in groups if not is_separator]
     has_rules = len(bodies) > 2 or any(GRID_RULE.fullmatch(line) and "=" in line for line in lines)
-    if not has_rules or not all(not all(row) for rows in bodies for row in rows[1:]):
+    if joins is None:
+        joins = has_rules and all(not all(row) for rows in bodies for row in rows[1:])
+    if not joins:
         return split, separators
     joined = [(kind, [_join_cells(rows)] if not kind else rows) for kind, rows in groups]
     return [row for _, rows in joined for row in rows], [kind for kind, rows in joined for _ in rows]
@@ -370,17 +441,31 @@ def _read_block(block: str) -> CellGrid | None:
         return _read_simple_table(lines, rulers)
     if block.lstrip().startswith("* - "):
         return _read_list_table(lines)
-    for delimiter in ("\t", ",", ";", "  "):
-        split = [SPACES.sub("\t", line.strip()) for line in lines] if delimiter == "  " else lines
-        parsed = list(_parse_rows(split, "\t" if delimiter == "  " else delimiter))
-        if rows := _find_rows(parsed, delimiter):
-            # The line above may be the name of the table.
-            above = parsed.index(rows[0]) - 1
-            name = tidy(delimiter.join(parsed[above]).strip("#*_:` \t")) if above >= 0 else ""
-            return CellGrid(
-                tuple(tuple(map(tidy, row)) for row in rows), name=name if len(name) <= LONGEST_NAME else ""
-            )
-    return None
+    found = list[tuple[str, list[list[str]], list[list[str]]]]()
+    for delimiter in ("\t", ",", ";"):
+        parsed = list(_parse_rows(lines, delimiter))
+        parsed = _fill_rows(parsed) if delimiter == "\t" else parsed
+        found.append((delimiter, parsed, _find_rows(parsed, delimiter)))
+    if not any(rows for *_, rows in found):
+        parsed = list(_parse_rows([SPACES.sub("\t", line.strip()) for line in lines], "\t"))
+        found.append(("  ", parsed, _find_rows(parsed, "  ")))
+    # A tab is a delimiter, but a cell may contain a comma, such as 1,200.
+    delimiter, parsed, rows = max(found, key=lambda one: (one[0] == "\t" and bool(one[2]), len(one[2])))
+    if not rows:
+        return None
+    # The line above may be the name of the table.
+    above = parsed.index(rows[0]) - 1
+    name = tidy(delimiter.join(parsed[above]).strip("#*_:` \t")) if above >= 0 else ""
+    return CellGrid(tuple(tuple(map(tidy, row)) for row in rows), name=name if len(name) <= LONGEST_NAME else "")
+
+
+def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
+    """Add the blank cells that the ends of tab-separated lines lack, from the first to the last line with tabs."""
+    tabbed = [place for place, row in enumerate(rows) if len(row) > 1]
+    if not tabbed or any(len(row) > len(rows[tabbed[0]]) for row in rows):
+        return rows
+    first, end, width = tabbed[0], tabbed[-1] + 1, len(rows[tabbed[0]])
+    return [*rows[:first], *(row + [""] * (width - len(row)) for row in rows[first:end]), *rows[end:]]
 
 
 def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:

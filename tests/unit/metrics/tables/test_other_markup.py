@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import random
+from itertools import product
 
 import pytest
 from tabulate import tabulate
@@ -188,3 +189,110 @@ def test_rows_and_columns_that_pandas_leaves_out_are_missing() -> None:
 def test_prose_is_not_a_printed_frame() -> None:
     text = "I cannot do that.  It needs\na table of the cities,\nwhich I do not have."
     assert table_score(text, "| a | I |\n|---|---|\n| table | of |").match.predicted.tables == ()
+
+
+def draw_grid(draw: random.Random) -> tuple[str, str, int]:
+    """Draw a grid with cells over several rows and columns; return it with its HTML and the number of spans."""
+    height, width = draw.randint(3, 6), draw.randint(3, 5)
+    owner: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+    for row, column in product(range(height), range(width)):
+        if (row, column) not in owner:
+            # The first row and the first column stay single, so that each row and column has an edge.
+            rows = draw.choice([1, 1, 2]) if 0 < row < height - 1 and column else 1
+            columns = draw.choice([1, 1, 2]) if row and 0 < column < width - 1 else 1
+            places = list(product(range(row, row + rows), range(column, column + columns)))
+            if any(place in owner for place in places):
+                places = [(row, column)]
+            cell = (row, column, places[-1][0] + 1, places[-1][1] + 1)
+            owner.update(dict.fromkeys(places, cell))
+    cells = sorted(set(owner.values()))
+    size = 12
+    canvas = [[" "] * (width * size + 1) for _ in range(height * 2 + 1)]
+    markup = [""] * height
+    for number, (top, left, bottom, right) in enumerate(cells):
+        for line in (top, bottom):
+            for at in range(left * size, right * size + 1):
+                dash = "=" if line == 1 else "-"
+                canvas[2 * line][at] = "+" if canvas[2 * line][at] == "+" or at in {left * size, right * size} else dash
+        for line in range(2 * top + 1, 2 * bottom):
+            for at in (left * size, right * size):
+                canvas[line][at] = "+" if canvas[line][at] == "+" else "|"
+        text = f"{draw.choice(['gull', 'tern', 'auk'])} {number}"
+        canvas[2 * top + 1][left * size + 2 : left * size + 2 + len(text)] = text
+        markup[top] += f"<td rowspan={bottom - top} colspan={right - left}>{text}</td>"
+    body = "".join(f"<tr>{row}</tr>" for row in markup)
+    spans = sum(bottom - top > 1 or right - left > 1 for top, left, bottom, right in cells)
+    return "\n".join(map("".join, canvas)), f"<table>{body}</table>", spans
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_cells_of_grids_that_span_rows_and_columns_are_read(seed: int) -> None:
+    grid, page, spans = draw_grid(random.Random(seed))
+    (table,) = read_tables(grid, "markdown")
+    (wanted,) = read_tables(page, "html")
+    assert table.rows == wanted.rows, grid
+    assert {*table.spans} == {*wanted.spans}
+    assert len(table.spans) == spans
+    assert table_score(f"Here it is:\n\n{grid}\n", page).content == 1.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("has_shape", [True, False])
+def test_the_types_in_frames_as_polars_prints_them_are_not_a_row(seed: int, *, has_shape: bool) -> None:
+    draw = random.Random(seed)
+    head, *rows = make_rows(seed)
+    body = [[row[0], *(draw.choice([cell, "null"]) for cell in row[1:])] for row in rows]
+    types = ["str", *(draw.choice(["f64", "i64", "list[str]", "datetime[\u03bcs]", "bool"]) for _ in head[1:])]
+    lines = [head, ["---"] * len(head), types, *body]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    drawn = ["\u2502 " + " \u2506 ".join(map(str.ljust, line, widths)) + " \u2502" for line in lines]
+    rules = [
+        f"{a}{b.join(c * (width + 2) for width in widths)}{d}"
+        for a, b, c, d in ("\u250c\u252c\u2500\u2510", "\u255e\u256a\u2550\u2561", "\u2514\u2534\u2500\u2518")
+    ]
+    text = "\n".join(
+        [
+            *([f"shape: ({len(body)}, {len(head)})"] if has_shape else []),
+            rules[0],
+            *drawn[:3],
+            rules[1],
+            *drawn[3:],
+            rules[2],
+        ]
+    )
+    wanted = [head, *([cell.replace("null", "") for cell in row] for row in body)]
+    (table,) = read_tables(text, "markdown")
+    assert [list(row) for row in table.rows] == wanted
+    assert (table.name, table.head_rows) == ("", 1)
+
+
+def test_grids_are_read_with_joined_and_with_separate_lines() -> None:
+    wrapped = "+---+---+\n| a | b |\n+===+===+\n| c | d |\n| e | f |\n+---+---+\n| g | h |\n+---+---+"
+    assert table_score(wrapped, [["a", "b"], ["c e", "d f"], ["g", "h"]]).content == 1.0
+    assert table_score(wrapped, [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]).content == 1.0
+    outline = "+---+---+\n| a | b |\n+===+===+\n| c | d |\n| e |   |\n+---+---+"
+    assert table_score(outline, [["a", "b"], ["c", "d"], ["e", ""]]).content == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("\tWins\tLost\nGulls\t3\t\nTerns\t\t5\n", [["", "Wins", "Lost"], ["Gulls", "3", ""], ["Terns", "", "5"]]),
+        (
+            "Team\tWins\tLost\nGulls\t3\nAuks\nTerns\t\t5",
+            [["Team", "Wins", "Lost"], ["Gulls", "3", ""], ["Auks", "", ""], ["Terns", "", "5"]],
+        ),
+        (
+            "Team;Pay\nGulls;1,200\nTerns;3,400\nAuks;n/a",
+            [["Team", "Pay"], ["Gulls", "1,200"], ["Terns", "3,400"], ["Auks", "n/a"]],
+        ),
+        ("Team,Pay\nGulls,a;b\nTerns,c;d", [["Team", "Pay"], ["Gulls", "a;b"], ["Terns", "c;d"]]),
+        (
+            r"\begin{tabular}{ll} a & b \\ \hline (c) & (d) \\ \cmidrule(lr){1-2} (e) & f \end{tabular}",
+            [["a", "b"], ["(c)", "(d)"], ["(e)", "f"]],
+        ),
+    ],
+    ids=["a blank corner", "blank ends", "commas in cells", "semicolons in cells", "parentheses after a rule"],
+)
+def test_blank_fields_delimiters_in_cells_and_parentheses_after_rules_are_read(text: str, rows: Rows) -> None:
+    assert table_score(text, rows).content == 1.0
