@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def add_reports_folder(parser: argparse.ArgumentParser) -> None:
@@ -55,3 +56,19 @@ def demand_suite(*paths: str) -> None:
 def write_lines(lines: Iterable[object]) -> None:
     """Write each line to standard output."""
     sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def run_program(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run one of evalsuite's own commands; its output and its errors become one text."""
+    return subprocess.run(  # noqa: S603 - the command is the caller's own
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_run, demand_suite
+from evalsuite.commands import add_run, demand_suite, run_program
 from evalsuite.core.declarations import is_in_suite
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
@@ -112,11 +111,12 @@ class _Attack:
             *arguments,
             *suite,
         ]
-        ended = _call(command, {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else None)
+        fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else {}
+        ended = run_program(command, {**os.environ, **fault})
         if name == "sharded" and not ended.returncode:
             # A shard's session is always green, because gates are decided on the joined run.
             gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
-            ended = _call(gate, None)
+            ended = run_program(gate, {**os.environ})
         summary = RunFolder(self.scratch / label).summary()
         errors = [line for line in ended.stdout.splitlines() if line.startswith(("ERROR", "evalsuite:", "shard "))]
         reasons = [*summary.get("reasons", ()), *errors, "no case was collected"]
@@ -154,15 +154,3 @@ class _Attack:
     def _find_baselines(self) -> Iterator[Path]:
         for name in self.run_.info.get("settings", {}).get("baseline") or ():
             yield find_folder(self.reports, name).path.resolve()
-
-
-def _call(command: list[str], more: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - the suite is the user's own
-        command,
-        env={**os.environ, **(more or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )

@@ -6,14 +6,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import write_lines
+from evalsuite.commands import run_program, write_lines
 from evalsuite.commands.baseline import refuse_unfit, write_baseline
 from evalsuite.core.errors import RunError
 from evalsuite.models.scripted import MODEL, SCRIPT
@@ -236,21 +235,12 @@ def _call(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
     clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
     further = [f"--override-ini=cache_dir={scratch / 'cache'}"] if command[0] == "pytest" else []
-    result = subprocess.run(  # noqa: S603 - the commands are this module's own
-        [sys.executable, "-m", *command, *further],
-        cwd=root,
-        env={**inherited, **clean, **more},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    result = run_program([sys.executable, "-m", *command, *further], {**inherited, **clean, **more}, root)
     return result.returncode, result.stdout
 
 
-def _last_lines(text: str, most: int = 8) -> str:
-    return "\n".join(f"    {line}" for line in text.strip().splitlines()[-most:])
+def _last_lines(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.strip().splitlines()[-8:])
 
 
 @dataclass

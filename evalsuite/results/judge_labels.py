@@ -125,14 +125,17 @@ def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
     return len({label.weight for label in labels}) <= 1
 
 
+def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
+    """List both verdicts of each labelled case, and the cases' clusters; empty if cases have unequal weights."""
+    scores = labelled_scores(tally)
+    both = [(label.verdicts, label.row.cluster) for label in scores if has_equal_weights(scores)]
+    pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
+    return [pair for pair, _ in pairs], [cluster for _, cluster in pairs]
+
+
 def judge_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
-    scores = labelled_scores(tally)
-    if not has_equal_weights(scores):
-        return None
-    both = [(label.verdicts, label.row.cluster) for label in scores]
-    pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
-    return kappa([pair for pair, _ in pairs], [cluster for _, cluster in pairs])
+    return kappa(*_pair_verdicts(tally))
 
 
 def judge_sensitivity(tally: Tally) -> Estimate | None:
@@ -159,31 +162,35 @@ def judge_ac1(tally: Tally) -> Estimate | None:
     """Compute Gwet's AC1 between the judge's and people's verdicts; None if no verdict exists."""
     from evalsuite import stats
 
-    scores = labelled_scores(tally)
-    both = [(label.verdicts, label.row.cluster) for label in scores]
-    pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
-    if not pairs or not has_equal_weights(scores):
+    pairs, clusters = _pair_verdicts(tally)
+    if not pairs:
         return None
-    people, judge = zip(*(pair for pair, _ in pairs), strict=True)
-    ties = [0.5] if any(label.nominal for label in scores) else []
-    found = stats.ac1_interval(people, judge, categories=[0.0, 1.0, *ties], clusters=[cluster for _, cluster in pairs])
+    people, judge = zip(*pairs, strict=True)
+    ties = [0.5] if any(label.nominal for label in labelled_scores(tally)) else []
+    found = stats.ac1_interval(people, judge, categories=[0.0, 1.0, *ties], clusters=clusters)
     return Estimate(found.value, n=found.n) if math.isnan(found.low) else Estimate(*astuple(found))
+
+
+def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
+    """List both scores of each labelled case, and the cases' clusters.
+
+    The lists are empty if cases have unequal weights, or if the scores have several names, because their scales may
+    differ. Without `nominal`, the lists are also empty for comparisons of two answers.
+    """
+    scores = labelled_scores(tally)
+    if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
+        return [], []
+    if scores[0].nominal and not nominal:
+        return [], []
+    return [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
 
 
 def judge_alpha(tally: Tally) -> Estimate | None:
     """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined.
 
-    The interval comes from a jackknife over clusters. The result is also None for comparisons of two answers, and if
-    the scores have several names.
+    The interval comes from a jackknife over clusters.
     """
-    scores = labelled_scores(tally)
-    if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
-        return None
-    return _compute_jackknife(
-        _compute_ordinal_alpha,
-        [(score.label, score.judge) for score in scores],
-        [score.row.cluster for score in scores],
-    )
+    return _compute_jackknife(_compute_ordinal_alpha, *_pair_scores(tally))
 
 
 def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
@@ -193,26 +200,13 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 
 
 def judge_rho(tally: Tally) -> Estimate | None:
-    """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined.
-
-    The result is also None if the scores have several names, because their scales may differ.
-    """
-    scores = labelled_scores(tally)
-    if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
-        return None
-    return rho([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
+    """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined."""
+    return rho(*_pair_scores(tally, nominal=True))
 
 
 def judge_weighted_kappa(tally: Tally) -> Estimate | None:
-    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined.
-
-    The result is also None for comparisons of two answers, and if the scores have several names, because their scales
-    may differ.
-    """
-    scores = labelled_scores(tally)
-    if len({score.score for score in scores}) != 1 or scores[0].nominal or not has_equal_weights(scores):
-        return None
-    return weighted_kappa([(score.label, score.judge) for score in scores], [score.row.cluster for score in scores])
+    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined."""
+    return weighted_kappa(*_pair_scores(tally))
 
 
 def corrected_score(score: str, tally: Tally) -> Estimate | None:

@@ -16,12 +16,11 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import common_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, Release, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_of
-from evalsuite.output.page.overview import metric_ranges
+from evalsuite.output.page.overview import PairedRuns, compare_pair, metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import rate_runs
 from evalsuite.output.reports.markdown import escape, render, terminal_table
-from evalsuite.output.reports.pairs import PairedRuns, compare_pair
 from evalsuite.output.reports.plots import draw_all
 from evalsuite.output.reports.report import benchmark_section, view
 from evalsuite.output.reports.section import (
