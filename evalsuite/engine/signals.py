@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 SAME_PRESS = 1.0  # seconds within which SIGINT is the same key press, repeated by a wrapper such as `uv run`
 _received: list[int] = []
 _interrupted: list[float] = []
-_terminal: list[int] = []
+_last_words: list[tuple[int, str]] = []
+"""The descriptor of the terminal, and what is written to it when a run ends at once; empty in a worker."""
 
 
 def is_from_user() -> bool:
@@ -36,19 +37,25 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
         _interrupted.append(now)
         raise KeyboardInterrupt
-    if _terminal and now - _interrupted[0] > SAME_PRESS:
-        os.write(_terminal[0], b"\nevalsuite: ended at once; go on with --resume last (nothing is asked twice)\n")
+    if _last_words and now - _interrupted[0] > SAME_PRESS:
+        terminal, words = _last_words[0]
+        os.write(terminal, f"\nevalsuite: ended at once{words}\n".encode())
         os._exit(128 + number)
 
 
-def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int | None) -> dict[int, Any]:
+def handle_signals(
+    *names: str, end: Callable[[str, int], None], terminal: int | None, words: str = ""
+) -> dict[int, Any]:
     """Handle signals that do not have another handler yet.
 
     Args:
         terminal: a separate file descriptor for the last line of a run that ends at once. None in a worker, because the
             controlling process ends the worker.
+        words: the end of that line.
     """
-    _terminal[:] = [] if terminal is None else [terminal]
+    _forget_terminal()
+    if terminal is not None:
+        _last_words.append((terminal, words))
 
     def terminate(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
@@ -67,12 +74,16 @@ def handle_signals(*names: str, end: Callable[[str, int], None], terminal: int |
     return earlier
 
 
+def _forget_terminal() -> None:
+    while _last_words:
+        os.close(_last_words.pop()[0])
+
+
 def restore_signals(earlier: dict[int, Any]) -> None:
     """Restore the earlier handlers."""
     _received.clear()
     _interrupted.clear()
-    while _terminal:
-        os.close(_terminal.pop())
+    _forget_terminal()
     for number, handler in earlier.items():
         signal.signal(number, handler)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
+GOES_ON = "; go on with --resume last (nothing is asked twice)"
 ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
 
@@ -306,7 +307,7 @@ class ReportListener:
         if self._sent_plan is not None and self._uncollected:
             # pytest without workers stops here, too, before any case is paid for; xdist by itself would continue.
             raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
-        if self._sent_plan is not None and not self.handlers:
+        if self._sent_plan is not None and not self.begun:
             self._handle_signals()
             self.open_run()
 
@@ -322,13 +323,20 @@ class ReportListener:
         if self.planned:
             self._handle_signals()
 
-    def _handle_signals(self) -> None:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Handle SIGINT from the start of a session with evalsuite's options, because it may arrive twice."""
+        if self.settings.given:
+            self._handle_signals("SIGINT", words="")
+
+    def _handle_signals(self, *names: str, words: str = GOES_ON) -> None:
         try:
             # Use a copy, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
             terminal = os.dup(2)  # pytest runs within a program, or without the terminal reporter
-        self.handlers = handle_signals("SIGINT", "SIGTERM", "SIGHUP", end=pytest.exit, terminal=terminal)
+        names = names or ("SIGINT", "SIGTERM", "SIGHUP")
+        self.handlers |= handle_signals(*names, end=pytest.exit, terminal=terminal, words=words)
 
 
 def find_least_status(config: pytest.Config) -> int:

@@ -232,6 +232,32 @@ def test_a_signal_between_two_lines_ends_the_run_like_one_within_a_line(suite: S
     assert "ended by SIGHUP; go on with --resume last" in shown(result)
 
 
+INTERRUPTED_AT_THE_START = """
+    import os, signal
+    import pytest
+
+    pytest_plugins = ["evalsuite.plugin"]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(session):
+        if not hasattr(session.config, "workerinput"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    # pytest calls this hook while it ends the session because of the first signal.
+    def pytest_keyboard_interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+    """
+
+
+@pytest.mark.own_interpreter
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_an_interrupt_that_arrives_twice_at_the_start_leaves_no_traceback(suite: Suite, workers: str) -> None:
+    suite.pytester.makeconftest(INTERRUPTED_AT_THE_START)
+    result = suite.run("-n", workers, fresh=True)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "Traceback" not in shown(result)
+
+
 INTERRUPTED_TWICE = """
     import os, signal, time
     from evalsuite import Sample, benchmark, exact_match, generate
