@@ -36,7 +36,8 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         base_url: the model's address; None means the backend's default.
     """
     kind, colon, rest = model.partition(":")
-    if not model or (colon and not rest):
+    is_bare_kind = not colon and base_url is None and model in SHIPPED["evalsuite.models"]
+    if not model or is_bare_kind or (colon and not rest):
         raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_kinds()}")
     target = find_target("evalsuite.models", kind) if colon else None
     near = get_close_matches(kind, list_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
@@ -48,7 +49,8 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         from evalsuite.models.openai import OpenAIBackend
 
         credentials = credentials or Credentials()
-        return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url))
+        unknown = kind if colon and kind != "ft" else ""
+        return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url), unknown)
     make: OpenBackend = load_target(target)
     try:
         return make(rest, base_url)

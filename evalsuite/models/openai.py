@@ -52,12 +52,16 @@ class OpenAIBackend:
 
     Args:
         address: the API's address; None for OpenAI itself.
+        unknown_kind: the prefix of the model's name if it looks like a kind of model and is not; for the message.
     """
 
     metered = True
     connections: int | None = None
 
-    def __init__(self, address: Address | str | None = None, access: Access | None = None) -> None:
+    def __init__(
+        self, address: Address | str | None = None, access: Access | None = None, unknown_kind: str = ""
+    ) -> None:
+        self._unknown_kind = unknown_kind
         self._address = parse_address(address or OPENAI) if isinstance(address, str | None) else address
         self._access = access or Access()
         self.base_url = self._address.shown
@@ -69,8 +73,9 @@ class OpenAIBackend:
     def check(self) -> None:
         """Check that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
         if self._address.is_openai and not self._access.key:
+            kinds = f"no kind of model is called {self._unknown_kind!r}, and " if self._unknown_kind else ""
             raise BackendUnavailable(
-                f"{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "
+                f"{kinds}{self.base_url} needs a key: set {self._access.key_name}, name a server of your own with "
                 "--model-base-url, or use the embedded model with --model=local:smollm2"
             )
 

@@ -307,7 +307,7 @@ class ReportListener:
         if self._sent_plan is not None and self._uncollected:
             # pytest without workers stops here, too, before any case is paid for; xdist by itself would continue.
             raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
-        if self._sent_plan is not None and not self.begun:
+        if self._sent_plan is not None and not self.has_begun:
             self._handle_signals()
             self.open_run()
 
