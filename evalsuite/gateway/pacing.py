@@ -28,8 +28,8 @@ so about 6% are refused. After 43 calls the limit is ten times as high, in case 
 INSTANT = 1e-3  # Calls sent within this many seconds may reach the server in a different order.
 REMEMBERED = 32  # Number of latest outcomes from which a concurrency limit is inferred; usual limits are not higher.
 MISFITS = 1 / 8
-"""Share of refusals that a limit on concurrent calls need not explain, because counts differ while answers are on their
-way."""
+"""Share of refusals that may have come with fewer calls in service than the inferred limit, because the server's count
+differs from ours while answers are on their way."""
 
 LEAST_ROW, CHANCE = 8, 7.0
 """Fewest refusals in a row that open the circuit, and -ln(0.001): at most one such row in a thousand is chance."""
@@ -203,7 +203,7 @@ class Pacing:
         if not refused:
             return None
         most = refused[int(MISFITS * len(refused))]
-        # Tolerate one answer that contradicts this limit.
+        # Tolerate one call that was answered although this many calls were in service before it.
         more = sum(ahead >= most for ahead in answered)
         fewer = sum(ahead < most for ahead in refused)
         return most if most and answered and more <= 1 and fewer <= MISFITS * len(refused) else None
