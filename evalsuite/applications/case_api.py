@@ -54,8 +54,11 @@ class CaseApi:
         answers: int = 0,
         find: Callable[[str], AnsweringModel] | None = None,
         left_out: set[str] | None = None,
+        stores: bool = True,
     ) -> None:
         self._model = model
+        # Whether later requests may name earlier responses.
+        self._stores = stores
         # Names of fields that are not sent to the model.
         self._left_out = set() if left_out is None else left_out
         # Finds the model for a requested name.
@@ -131,6 +134,11 @@ class CaseApi:
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:
         overrides = self._find(str(body.get("model") or self._model.name)).overrides
         previous = body.get("previous_response_id")
+        if not self._stores and (previous is not None or body.get("store")):
+            raise BadRequest(
+                "store, previous_response_id: this gateway stores no conversation; leave both out, and send all items "
+                "of the conversation as input"
+            )
         if overrides.get("api") == "responses":
             asked = responses_api.pass_response(body, self._conversations.get(str(previous), ()), overrides)
         else:
@@ -139,7 +147,8 @@ class CaseApi:
         response = responses_api.response_object(body, completion, name, self._count_answer())
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages
         reply = Message("assistant", completion.text, completion.tool_calls)
-        self._conversations[response["id"]] = (*spoken, reply)
+        if body.get("store") is not False:
+            self._conversations[response["id"]] = (*spoken, reply)
         if body.get("stream"):
             return response_stream(responses_api.response_events(response))
         return json_answer(response)
@@ -148,7 +157,7 @@ class CaseApi:
         if previous is None:
             return ()
         if previous not in self._conversations:
-            raise BadRequest(f"previous_response_id: no response of this case has the id {previous!r}")
+            raise BadRequest(f"previous_response_id: no stored response of this case has the id {previous!r}")
         return self._conversations[str(previous)]
 
     async def _embed(self, body: Mapping[str, Any]) -> HttpAnswer:

@@ -24,7 +24,7 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # These fields control what the server stores; the gateway stores each response itself.
+        # `CaseApi` stores responses itself, and the answer repeats the metadata.
         *("store", "metadata"),
     }
 )
@@ -262,6 +262,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
         "top_p": body.get("top_p"),
         "text": body.get("text") or {"format": {"type": "text"}},
         "metadata": body.get("metadata") or {},
+        "store": body.get("store") is not False,
         "usage": {
             "input_tokens": usage.prompt_tokens,
             "input_tokens_details": {

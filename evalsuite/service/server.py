@@ -271,10 +271,9 @@ class GatewayServer:
         name = "" if method == "GET" else read_object(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
-        # The gateway stores no conversations, so `previous_response_id` is refused. Ids start at the current time, so
-        # that answers of all gateways have distinct ids.
+        # Start the ids at the current time, so that answers of all gateways have distinct ids.
         model = CaseModel(self, str(name), None, _read_epoch(headers))
-        return await CaseApi(model, answers=time.time_ns()).answer(method, path, content)
+        return await CaseApi(model, answers=time.time_ns(), stores=False).answer(method, path, content)
 
 
 def _decode(content: bytes) -> Request:

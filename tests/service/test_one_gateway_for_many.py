@@ -149,6 +149,21 @@ def test_nonsense_is_one_message(start_gateway: Any, chat_server: Any) -> None:
     assert "NaN is not a JSON number" in service.chat("a", temperature=float("nan"))[1]
 
 
+@pytest.mark.parametrize("kept", [{"store": True}, {"previous_response_id": "resp_1"}])
+def test_a_stored_conversation_is_refused_with_advice(
+    start_gateway: Any, chat_server: Any, kept: dict[str, Any]
+) -> None:
+    service = start_gateway(f"--upstream={chat_server.url}")
+    body = {"model": "gpt-test", "input": "x", "metadata": {"run": "1"}}
+    status, content = service.post("/v1/responses", {**body, **kept})
+    assert status == 400
+    assert "send all items of the conversation as input" in json.loads(content)["error"]["message"]
+    status, content = service.post("/v1/responses", {**body, "store": False})
+    assert status == 200
+    assert json.loads(content)["metadata"] == {"run": "1"}
+    assert len(chat_server.bodies) == 1
+
+
 def test_models_are_those_of_the_upstream_servers_unless_the_service_names_its_own(
     start_gateway: Any, chat_server: Any
 ) -> None:

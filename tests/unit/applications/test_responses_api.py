@@ -1,12 +1,18 @@
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.applications.responses_api import pass_response, read_response, response_events, response_object
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 CALL = ToolCall("c1", "weather", '{"city":"Oslo"}')
 
@@ -223,3 +229,41 @@ def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
         *("client_metadata", "prompt_cache_key", "reasoning.summary"),
         "include: reasoning.encrypted_content",
     )
+
+
+class Echo:
+    """Answers with the number of messages."""
+
+    name = "m"
+    overrides: Mapping[str, Any] = {}
+
+    async def chat(self, prompt: Sequence[Message], **_: Any) -> Completion:
+        return Completion(str(len(prompt)))
+
+    async def embeddings(self, texts: Sequence[str], **_: Any) -> Completion:
+        raise AssertionError("this test embeds nothing")
+
+
+@pytest.mark.parametrize(
+    ("first", "stores", "status"),
+    [({}, True, 200), ({"store": True}, True, 200), ({"store": False}, True, 400), ({}, False, 400)],
+)
+def test_a_later_request_may_name_a_stored_response(first: dict[str, Any], stores: bool, status: int) -> None:  # noqa: FBT001
+    async def main() -> None:
+        api = CaseApi(Echo(), stores=stores)
+
+        async def respond(**body: Any) -> tuple[int, dict[str, Any]]:
+            answer = await api.answer("POST", "/responses", json.dumps({"input": "x", **body}).encode())
+            return answer.status, json.loads(b"".join(answer.chunks))
+
+        first_status, response = await respond(metadata={"run": "1"}, **first)
+        assert first_status == 200
+        assert (response["metadata"], response["store"]) == ({"run": "1"}, first.get("store", True))
+        second_status, second = await respond(previous_response_id=response["id"])
+        assert second_status == status
+        if status == 200:
+            assert second["output"][0]["content"][0]["text"] == "3"
+        else:
+            assert "previous_response_id" in second["error"]["message"]
+
+    asyncio.run(main())
