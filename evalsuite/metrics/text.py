@@ -98,8 +98,8 @@ def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
 
     A Chinese target may be anywhere, because Chinese has no spaces. Commas, colons, brackets and the like separate
-    words even without a space, except between digits. Do not use this metric for the letters of a multiple choice,
-    because A is an article within a sentence.
+    words even without a space, except between digits; an equals sign always does. Do not use this metric for the
+    letters of a multiple choice, because A is an article within a sentence.
     """
     return _score_best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
 
@@ -178,8 +178,8 @@ def _score_best(metric: Callable[[str, str], float], prediction: str, targets: T
     return max(map(score, as_texts(targets)))
 
 
-_SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u2014\u3001](?!\d)")
-"""A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30."""
+_SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u2014\u3001](?!\d)|=")
+"""A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30; "=" separates both."""
 
 
 def _contains_words(prediction: str, target: str) -> bool:
