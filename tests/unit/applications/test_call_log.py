@@ -82,3 +82,25 @@ def test_arguments_that_cannot_be_read_are_a_fault() -> None:
 def test_a_transcript_that_tells_its_own_story_is_left_alone() -> None:
     own = Transcript("x", messages=(Message("user", "mine"),))
     assert CallLog([logged((ASK,), "Norway")]).complete(own) is own
+
+
+def test_a_reply_that_is_sent_again_as_text_continues_its_own_conversation() -> None:
+    calls = [ToolCall(f"c{number}", "look", "{}") for number in range(3)]
+    first, second = logged((ASK,), "I look.", *calls[:2]), logged((ASK,), "I look, too.", calls[2])
+    again = Message("assistant", "I look, too.\nCalling tools: c2")
+    told = Message("user", "Observation:\nsunny")
+    both = Message("assistant", "I look.\nCalling tools: c0, c1")
+    third = logged((ASK, again, told), "Sunny.")
+    fourth = logged((ASK, both, Message("user", "Observation:\nwarm\ncold")), "Both.")
+    transcript = CallLog([first, second, third, fourth]).transcript()
+    texts = [message.content for message in transcript.messages]
+    assert texts[:4] == ["Oslo?", "I look.", "Observation:\nwarm\ncold", "Both."]
+    assert texts[4:] == ["Oslo?", "I look, too.", "Observation:\nsunny", "Sunny."]
+    events = [event for event in transcript.events if event["kind"] == "call"]
+    assert [event["observation"] for event in events] == ["warm\ncold", "warm\ncold", "sunny"]
+
+
+def test_another_assistants_message_begins_another_conversation() -> None:
+    other = (ASK, Message("assistant", "Ask the clerk."), Message("user", "Well?"))
+    transcript = CallLog([logged((ASK,), "Norway"), logged((ASK,), ""), logged(other, "Yes.")]).transcript()
+    assert [message.content for message in transcript.messages][-4:] == ["Oslo?", "Ask the clerk.", "Well?", "Yes."]
