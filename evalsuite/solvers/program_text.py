@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import html
+import json
 import re
 import textwrap
 import warnings
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 # A CommonMark fenced code block, at any depth of lists and quotes. It ends at a fence of the same sign, at least as
 # long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
 _FENCE = re.compile(
-    r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
+    r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+\{?\.?(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -42,6 +45,9 @@ _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTA
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
+_TAG = re.compile(r"</?(?:pre|code)\b[^<>\n]*>", re.IGNORECASE)
+# A line that is one inline code span.
+_SPAN = re.compile(r"^[ \t]*`([^`\n]+)`[ \t\r]*$", re.MULTILINE)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: |$)", re.MULTILINE)
 _FIRST_LINE = re.compile(
     r"^(?P<margin>[ \t]*+)(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=]|>>> )", re.MULTILINE
@@ -64,8 +70,9 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     """Find the program in an answer.
 
     Candidates are read in this order: CommonMark's fenced blocks (the last block first), fences anywhere in a line, all
-    blocks joined, code without a fence. The first candidate that parses and prints is the program. Without one, the
-    last block is the program, even if it does not parse. Commands of notebooks (`!pip`, `%matplotlib`) are removed.
+    blocks joined, code without a fence; then the same in the answer without HTML's escapes. The first candidate that
+    parses and prints is the program. Without one, the last block is the program, even if it does not parse. Commands of
+    notebooks (`!pip`, `%matplotlib`) are removed.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
@@ -73,7 +80,9 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     if signs := _START_SIGNS.match(text):
         text = text[signs.end() :] if "|" in signs[0] else text
     fallback: FoundProgram | None = None
-    for written, form in _list_candidates(text, defines, bare=bare):
+    unescaped = _TAG.sub("\n", html.unescape(text))
+    versions = (text,) if unescaped == text else (text, unescaped)
+    for written, form in chain.from_iterable(_list_candidates(each, defines, bare=bare) for each in versions):
         code, tree = _parse(written, with_margin=form == "bare")
         if tree is not None and _does_what_is_asked(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
@@ -105,8 +114,9 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
     for blocks, _ in groups:
         if len(blocks) > 1:
             yield "\n".join(blocks[-MOST_BLOCKS:]), "joined"
-    if bare and not any(blocks for blocks, _ in groups):
-        yield text, "bare"
+    if bare and not (fenced or lenient):
+        spans = "\n".join(_SPAN.findall(text))
+        yield from ((code, "bare") for code in (text, *_list_json_texts(text), spans) if code)
         yield from ((code, "bare") for code in _bare_parts(text))
 
 
@@ -131,6 +141,15 @@ def _without_margin(code: str, margin: str) -> str:
             end += 1
         lines[number] = line[end:]
     return "\n".join(lines)
+
+
+def _list_json_texts(text: str) -> list[str]:
+    """List the texts of the answer's first JSON object, one of which may be a program."""
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    except (ValueError, RecursionError):
+        return []
+    return [value for value in found.values() if isinstance(value, str)]
 
 
 def _bare_parts(text: str) -> Iterator[str]:

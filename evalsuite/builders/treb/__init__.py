@@ -58,7 +58,13 @@ TRIES = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("tables", type=Path, help="folder of tables (CSV, TSV, Excel, SQLite) with one header row")
+    parser.add_argument(
+        "tables",
+        type=Path,
+        nargs="?",
+        help="folder of tables (CSV, TSV, Excel, SQLite) with one header row; may be left out with --zero-shot, which "
+        "then makes all questions",
+    )
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for the JSON files and csv/; for --data, call it .../treb"
     )
@@ -71,14 +77,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Build, report the result, and return the exit status: 1 if no pair was made."""
-    paths = list_files(args.tables)
+    if args.tables is None and not (args.models and args.zero_shot):
+        raise SettingsError("name a folder of tables, or --model and --zero-shot for tables that a model invents")
+    paths = list_files(args.tables) if args.tables else []
     built = asyncio.run(build(paths, seed=args.seed, each=args.each))
     if args.models:
         add_model_pairs(args, built)
     for name, reason in (built.skipped | built.refuted).items():
         sys.stderr.write(f"{name} is left out: {reason}\n")
     if not built.records and not built.disputed:
-        sys.stderr.write(f"no question could be made of the tables in {args.tables}\n")
+        source = f"the tables in {args.tables}" if args.tables else "invented tables"
+        sys.stderr.write(f"no question could be made of {source}\n")
         return 1
     try:
         write(built, args.out)
@@ -86,7 +95,10 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
     by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
-    pairs, tables = write_count(len(built.records), "pair"), write_count(len(built.sheets), "table")
+    pairs, tables = (
+        write_count(len(built.records), "pair"),
+        write_count(len(built.sheets) or len(built.further), "table"),
+    )
     sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
     if undecided := sum(not row[-1] for row in built.disputed):
         asked = f"fill in the column accepted of {args.out / DISPUTED}, and build again"
@@ -116,7 +128,7 @@ def write(built: BuiltPairs, out: Path) -> None:
         (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.csv(), encoding="utf-8", newline="")
     for subtask in TASKS:
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
-        if records or subtask in TEMPLATES:
+        if records or (subtask in TEMPLATES and built.sheets):
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
     if built.disputed:

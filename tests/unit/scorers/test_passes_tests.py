@@ -207,6 +207,8 @@ pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0},
     [
         ("def f(x):\n    yield from range(x)", "assert list(f(3)) == [0, 1, 2]"),
         ("def f(x):\n    x.sort()", "values = [2, 1]\nf(values)\nassert values == [1, 2]"),
+        ("def f(x):\n    x[0][0] = 9", "x = [[1], [2]]\nrow = x[0]\nf(x)\nassert row == [9] and x == [[9], [2]]"),
+        ("def f(x):\n    x.reverse()", "x = [[1], [2]]\nrow = x[0]\nf(x)\nassert row == [1] and x == [[2], [1]]"),
         ("def f(x):\n    raise KeyError(x)", "try:\n    f(1)\n    assert False\nexcept KeyError:\n    pass"),
         ("def f(x):\n    return lambda y: x + y", "assert f(1)(2) == 3"),
         ("def f(g, x):\n    return g(x)", "assert f(lambda x: x + 1, 1) == 2"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from evalsuite.solvers.program_text import find_program
 
 CODE = "total = sum([1, 2])\nprint(total)"
+SIGNS = "total = sum(n for n in [1, 2] if n > 0 and n < 9)\nprint(f'{total}')"
 FORMS = {
     "a fence of CommonMark": f"```python\n{CODE}\n```",
     "a fence that says py": f"```py\n{CODE}\n```",
@@ -57,6 +61,13 @@ FORMS = {
     "indented code": f"So:\n\n    {CODE.replace(chr(10), chr(10) + '    ')}\n\nThat is all.",
     "code alone": CODE,
     "code after a sentence": f"This adds them:\n\n{CODE}",
+    "HTML's escapes": f"```python\n{html.escape(SIGNS)}\n```",
+    "an element of HTML": f"So: <pre><code class='x'>{html.escape(SIGNS)}</code></pre> It adds.",
+    "fences as HTML's escapes": f"&#96;&#96;&#96;python\n{html.escape(SIGNS)}\n&#96;&#96;&#96;",
+    "a text of a JSON object": json.dumps({"thought": "a sum", "code": SIGNS}),
+    "a code span on each line": "So:\n`" + CODE.replace("\n", "`\n`") + "`\nIt adds.",
+    "attributes in a quote": "> ```{.python}\n> " + CODE.replace("\n", "\n> ") + "\n> ```",
+    "no fence before a block of output": f"So:\n\n{CODE}\n\nOutput:\n```\n3\n```",
     "code between sentences": f"This adds them:\n\n{CODE}\n\nIt prints the sum, three.",
 }
 

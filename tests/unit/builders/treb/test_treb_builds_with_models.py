@@ -84,3 +84,38 @@ def test_a_server_writes_marks_answers_and_classifies_a_question(chat_server: Ch
     chat_server.bodies.clear()
     assert build("Multi-step_Operations", *models, chat_server.url) == [record]
     assert chat_server.bodies == []
+
+
+def test_a_build_without_a_folder_asks_about_tables_that_the_model_invents(
+    chat_server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {
+        '"same"': json.dumps({"same": [True], "all_agree": True}),
+        "Write one complete program": "```python\nprint(df.sold.sum())\n```",
+        "Write the answer and nothing else": "Eight shops sold goods.",
+    }
+
+    def reply(body: dict[str, Any]) -> Reply:
+        asked = body["messages"][0]["content"]
+        if marks := re.findall('"([a-z]+)": 1 to 5', asked):
+            return Reply(json.dumps(dict.fromkeys(marks, 5) | {"reason": "fine"}))
+        if fixed := next((text for words, text in answers.items() if words in asked), ""):
+            return Reply(fixed)
+        if '"kind"' in asked:
+            summary = "A summary" in asked.partition("Question:")[2]
+            return Reply(json.dumps({"kind": "Table_Summary" if summary else "Table_General_Operations"}))
+        rows = "".join(f"Shop {letter},{7 * n % 13 + 3},{n * 1.5 + 2}\n" for n, letter in enumerate("ABCDEFGH"))
+        draft = {"table": f"shop,sold,price\n{rows}", "chain": ["take", "add", "write"], "long_question": "First ..."}
+        if '"program"' in asked:
+            return Reply(json.dumps(draft | {"question": "How many were sold?", "program": "print(df.sold.sum())"}))
+        return Reply(json.dumps(draft | {"question": "A summary, please.", "answer": "Eight shops sold goods."}))
+
+    chat_server.reply = reply
+    models = ("--model", "gpt-4", "--judge-model", "gpt-4", "--votes", "1", "--model-base-url", chat_server.url)
+    assert main(["build", "treb", "--out", "treb", "--zero-shot", "2", *models]) == 0, capsys.readouterr().err
+    counts = {path.stem: len(json.loads(path.read_text("utf-8"))) for path in Path("treb").glob("*.json")}
+    assert counts == {"Table_General_Operations": 2, "Table_Summary": 2}
+    assert len(list(Path("treb", "csv").iterdir())) == 4
+    assert len(load(Setup("m", data=Path("treb"))).samples) > 0
+    assert main(["build", "treb", "--out", "other"]) != 0
+    assert "--zero-shot" in capsys.readouterr().err
