@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
+from evalsuite.core.phrases import shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import INCOMPLETE, judge_cell, plain_text
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
@@ -271,6 +272,7 @@ def match_tables(
     return max(matches, key=attrgetter("value"))
 
 
+LONGEST_SHOWN = 400  # Maximum characters of a cell that are shown; `TableScore.to_dict` has complete texts.
 CellState = Literal["equal", "differs", "missing", "surplus"]
 LEGEND = "predicted → wanted   [-missing-]   {+not wanted+}"
 COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
@@ -307,15 +309,15 @@ class ComparedCell:
     def __str__(self) -> str:
         """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""
         names = ("head",) if self.column and self.column == (self.wanted or self.predicted) else (self.row, self.column)
-        where = " / ".join(filter(None, names))
-        predicted, wanted = self.predicted or "(blank)", self.wanted or "(blank)"
+        where = " / ".join(map(printable, filter(None, names)))
+        predicted, wanted = (printable(text) or "(blank)" for text in (self.predicted, self.wanted))
         value = {
             "equal": wanted,
             "differs": f"{predicted}, not {wanted}",
             "missing": f"missing {wanted}",
             "surplus": f"not wanted {predicted}",
         }[self.state]
-        return printable(f"{where}: {value}" if where else value)
+        return f"{where}: {value}" if where else value
 
 
 def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
@@ -380,8 +382,8 @@ def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace control characters by spaces, because a file or a model may contain them."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    """Replace characters that control a terminal or the direction of text by spaces, and shorten a long text."""
+    return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
 
 def html_page(*scores: TableScore) -> str:
@@ -391,7 +393,8 @@ def html_page(*scores: TableScore) -> str:
 
 def _render_block(score: TableScore) -> str:
     facts = "".join(
-        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(fact.text)}</li>" for fact in score.facts
+        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(printable(fact.text))}</li>"
+        for fact in score.facts
     )
     tables = "".join(map(_render_table, score.compared))
     return (
@@ -407,6 +410,6 @@ def _render_table(rows: Iterable[Sequence[ComparedCell]]) -> str:
 
 
 def _render_cell(cell: ComparedCell) -> str:
-    wanted, predicted = html.escape(cell.wanted), html.escape(cell.predicted)
+    wanted, predicted = html.escape(printable(cell.wanted)), html.escape(printable(cell.predicted))
     text = f"<del>{predicted}</del> <ins>{wanted}</ins>" if cell.state == "differs" else wanted or predicted
     return f'<td class="{cell.state}">{text}</td>'
