@@ -1,1 +1,1 @@
-"""`--batch`: requests that are sent together to a server's batch interface, at half the price."""
+"""`--batch`: sends requests together to a server's batch interface, at half the price."""

@@ -48,7 +48,7 @@ FETCHES = 3  # Maximum downloads of a file with unreadable lines.
 
 
 class PendingBatches:
-    """The unfinished batches of all backends; with `detach`, the session ends instead of waiting for them."""
+    """The unfinished batches of all backends; with `--detach`, the session ends without waiting for the batches."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PendingBatches:
         return [words for sender in list(self._senders) for words in sender.waits(now)]
 
     def detach_if_idle(self) -> None:
-        """End the session with `--detach` once everything is sent; called after each poll of a batch."""
+        """With `--detach`, end the session once all requests are in batches; called after each poll of a batch."""
         if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
             waits = self.waits()
             self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
@@ -104,7 +104,7 @@ class BatchBackend:
         self._arrived = asyncio.Event()
         self._under_way: dict[int, BatchState | None] = {}
         self._since: dict[int, float] = {}
-        # Batches that earlier sessions sent.
+        # Keys of requests in batches that earlier sessions sent.
         self._earlier: set[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         pending.add(self)
@@ -352,12 +352,12 @@ class BatchBackend:
             if waiting is not None and not waiting.done():
                 waiting.set_result(result)
         if self._earlier is not None:
-            # Later callers find their results in the journal.
+            # Results without a waiting caller are read from the journal when a later caller requests them.
             self._earlier |= {key for key, _ in results} - set(self._waiting)
         return {key for key, _ in results}
 
     def _report_missing(self, keys: Sequence[str], state: BatchState) -> None:
-        """Report requests without an answer in any file, and fail them."""
+        """Report and fail the requests that have an answer in no file of a batch."""
         if state.status == "completed" and not keys:
             return
         refused, about, reason = explain_missing(keys, state)

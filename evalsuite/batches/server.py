@@ -35,7 +35,7 @@ class BatchState:
     status: str  # The batch's status as the server names it.
     done: int  # Number of finished requests, failed ones included.
     total: int  # Number of all requests.
-    files: tuple[str, ...]  # Ids of the files with answers and with errors.
+    files: tuple[str, ...]  # Ids of the file with answers and of the file with errors, if they exist.
     errors: tuple[Mapping[str, Any], ...]  # Reasons why the batch was rejected: code, message and optional line.
 
     @property
@@ -205,7 +205,7 @@ def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str,
 
 
 def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
-    """Explain why a finished batch left requests without an answer.
+    """Explain why a finished batch has no answer to some requests.
 
     Args:
         keys: the requests' keys, in the order of the batch's lines.
@@ -227,7 +227,7 @@ def _describe_end(state: BatchState) -> str:
 
 
 def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
-    """Find the requests for which the server rejected the whole batch, from the line numbers of its errors."""
+    """Find the requests because of which the server rejected a batch, from the line numbers in its errors."""
     if _is_about_the_model(state):
         return set()
     numbers = {error.get("line") for error in state.errors}
@@ -246,5 +246,5 @@ def _explain_failure(state: BatchState, about: str) -> Exception:
     hopeless = _is_about_the_model(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return Hopeless(about)
-    # Requests without an answer were not billed.
+    # The error is transient, because requests without an answer were not billed and may be sent again.
     return Transient(about)

@@ -1,1 +1,1 @@
-"""`evalsuite ray`: the shards of a suite as tasks of a Ray cluster."""
+"""`evalsuite ray`: runs the shards of a suite as tasks of a Ray cluster."""

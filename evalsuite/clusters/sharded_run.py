@@ -110,7 +110,7 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     try:
         database = Database(journal, read_only=True)
     except RunError:
-        # The session is still creating the file.
+        # The session has not finished creating the journal.
         return [], number
     try:
         rows = database.all("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
@@ -171,9 +171,9 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
         process.stdout.close()
 
 
-STORE = "gateway.sqlite"  # The answers of a run with its own gateway, until its shards are joined.
+STORE = "gateway.sqlite"  # The store of a run's own gateway, until the run's shards are joined.
 NO_TESTS = 5
-ENDED = {0, 1, 10, 11, 12}  # exit statuses of sessions that ran to their end
+ENDED = {0, 1, 10, 11, 12}  # Exit statuses of sessions that ran to their end.
 
 
 class ShardedRun:
@@ -184,7 +184,7 @@ class ShardedRun:
 
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # A run whose driver died continues with the answers in its gateway's store.
+            # If the gateway's store exists, an earlier driver died, and this run continues with the stored answers.
             check_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
@@ -225,13 +225,13 @@ class ShardedRun:
         return unpack(result, home)
 
     def status(self, verdict: int) -> int:
-        """Compute the exit status that one session would have had."""
+        """Compute the exit status that a single session with all cases would have."""
         stopped = [status for status in self._statuses if status not in ENDED]
         return verdict if verdict >= 10 else max(stopped) if stopped else max(verdict, min(1, max(self._statuses)))
 
 
 RETRIES = 5  # Maximum number of times that a shard is run again after its node has died.
-CONNECT = 10.0  # Seconds within which a cluster's address must accept a connection.
+CONNECT = 10.0  # Seconds within which the cluster must accept a connection.
 BETWEEN_LOOKS = 1.0  # Seconds between two polls for results.
 LEFT_BEHIND = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
 """Files that are not copied to the nodes."""
@@ -246,7 +246,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
-        # Send no usage statistics from a test run.
+        # Keep Ray from sending usage statistics.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         # Under `uv run`, Ray would start each worker with the same command in a copy of the suite, which lacks the
         # project. The workers would die, and the run would never end.
@@ -265,7 +265,8 @@ class RayCluster:
         _demand_listener(address)
         try:
             ray.init(
-                # Without an address, Ray would use any cluster that it finds here, even one whose head has died.
+                # Without an address, Ray would join any cluster that it finds on this machine, even a cluster with a
+                # dead head node.
                 address=address or "local",
                 runtime_env=environment,
                 log_to_driver=False,
@@ -294,7 +295,7 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # The actor holds records of nodes that may die, so it runs on this node.
+        # Run the actor on this node, because it stores records of other nodes, which may die.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_run_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
@@ -321,7 +322,7 @@ class RayCluster:
 
 
 def _demand_listener(address: str | None) -> None:
-    """Check that something listens at an address, because Ray itself tries for minutes before it gives up."""
+    """Check that an address accepts connections, because Ray itself would retry for minutes."""
     host, colon, port = (address or "").rpartition(":")
     if not colon or "://" in host or not port.isdecimal():
         return
@@ -332,7 +333,7 @@ def _demand_listener(address: str | None) -> None:
 
 
 def _demand_installers() -> None:
-    """Check that Ray can install packages, because without these tools it tries for minutes before it fails."""
+    """Check that the tools for installing packages exist, because Ray would retry for minutes without them."""
     missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
     if missing:
         raise BackendUnavailable(
@@ -342,7 +343,7 @@ def _demand_installers() -> None:
 
 
 class Collector:
-    """A Ray actor that holds records from nodes until they are fetched."""
+    """A Ray actor that stores records of all nodes until this process fetches the records."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -359,7 +360,7 @@ def _run_task(job: ShardJob, collector: Any) -> ShardResult:
     import ray
 
     def send(lines: list[str]) -> None:
-        # Wait for each transfer, so that a slow network does not fill the memory.
+        # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
         ray.get(collector.put.remote(lines))
 
     return run_shard(job, send)

@@ -1,4 +1,4 @@
-"""Runs Python as a process that ends whenever its parent process ends: `-m evalsuite.clusters.tethered`.
+"""Runs Python as a process that ends when its parent process ends: `-m evalsuite.clusters.tethered`.
 
 Only Linux supports this; elsewhere a session may outlive its node's worker until its pending calls have ended.
 """
@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-PR_SET_PDEATHSIG = 1  # from linux/prctl.h; kept over `exec`
+PR_SET_PDEATHSIG = 1  # From linux/prctl.h; the setting persists across `exec`.
 
 
 def main() -> None:

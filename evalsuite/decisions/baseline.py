@@ -40,7 +40,7 @@ def compare_to_baselines(
     """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
     Each baseline is compared separately, because a mean over several baselines would hide part of a gradual decline.
-    All verdicts are corrected together, because the comparisons share most of their questions.
+    All verdicts are corrected jointly for multiple testing, because the comparisons share most of their questions.
     """
     from evalsuite import stats
 
@@ -64,7 +64,7 @@ def compare_to_baseline(
 def _compare(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
-    """Compare each metric with one baseline, without verdicts, which are corrected for all baselines together."""
+    """Compare each metric with one baseline, without verdicts; these are computed for all baselines together."""
     matches = {
         name: common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
@@ -111,7 +111,7 @@ GONE = "this run has no case of it, although both collected the same paths; prom
 
 
 def _find_gone(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
-    """Find the gated benchmarks of the baseline that a run of the same paths lacks."""
+    """Find gated benchmarks of the baseline that this run lacks although both runs collected the same paths."""
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
         return
@@ -121,7 +121,7 @@ def _find_gone(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
 
 
 def _describe_baseline(baseline: Run) -> Iterator[str]:
-    """Say who promoted a baseline, or that a baseline without a promotion was not green."""
+    """State who promoted a baseline, or that an unpromoted baseline itself had a failing verdict."""
     name, summary = baseline.folder.name, baseline.folder.summary()
     if promoted := baseline.info.get("promoted"):
         yield f"{name} was promoted by {promoted['by']} on {promoted['when'][:10]}: {promoted['why']}"
@@ -145,7 +145,7 @@ def _explain_end(baseline: Run, run: Run) -> str:
 def _select_questions(
     baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, CommonQuestions]
 ) -> CommonQuestions:
-    """Find the questions that a compared metric covers, according to this run's tags."""
+    """Select the common questions whose cases in this run have the compared metric's tag."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -186,11 +186,11 @@ def _explain_obstacle(
 
 
 def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> tuple[float, int]:
-    """Compute the share of questions that both runs have, and the total number of questions.
+    """Compute the share of all questions that both runs have, and the total number of questions.
 
     For a partial run, the total counts only its own questions. For a complete run, the total also counts questions that
-    only the baseline has. For a run that continued beyond its limit, the total is the smaller run's, because this run
-    may have more questions than its baseline.
+    only the baseline has. For a run that continued beyond `--limit`, the total is that of the run with fewer questions,
+    because this run may have more questions than its baseline.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -253,7 +253,7 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # Share of differently judged canaries above which (by the interval) the judge counts as changed.
+SURELY = 0.05  # If more canaries (by the interval) than this share are judged differently, the judge has changed.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:
@@ -310,7 +310,7 @@ def _compare_means(
     width, own = sized
     margin = rules.share_of(subject.benchmark) * width if own is None else own
     lost, scored = common.count_lost(subject.metric)
-    # Each lost question may have lost up to the metric's whole range.
+    # Each question that only the baseline scored may have lost up to the metric's whole range.
     if lost * width > margin * scored:
         return (
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
@@ -330,7 +330,7 @@ def _compare_means(
 def _compare_derived(
     common: CommonQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
-    """Compare a metric that is not a mean over cases by leaving out the same clusters from both runs."""
+    """Compare a metric that is not a mean over cases: a jackknife leaves out the same clusters in both runs."""
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]

@@ -57,7 +57,7 @@ class CommonQuestions:
     before: Mapping[Question, list[Row]]  # The baseline's cases by question.
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
-    replaced: tuple[Question, ...] = ()  # Questions with the same name in both runs but different content.
+    replaced: tuple[Question, ...] = ()  # Questions whose name is the same in both runs but whose content differs.
     # Names of other fingerprints that differ, with the number of questions for which each differs.
     changed: Mapping[str, int] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class CommonQuestions:
         return before, after
 
     def count_lost(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that only the baseline scored, and all shared questions that it scored."""
+        """Count the shared questions scored only in the baseline, and all shared questions scored in the baseline."""
         scored = [question for question in self.shared if _mean_score(self.before[question], metric) is not None]
         return sum(_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
@@ -104,7 +104,7 @@ class CommonQuestions:
         )
 
     def replicates(self, compute: Compute) -> list[tuple[float, float]]:
-        """Compute a metric in both runs without each of at most `MOST_GROUPS` groups of clusters; nan if undefined."""
+        """Compute a metric in both runs without each of at most `MOST_GROUPS` groups of clusters (for a jackknife)."""
         names = self.clusters()
         count = min(MOST_GROUPS, len(names))
         return [self.values(compute, frozenset(names[start::count])) for start in range(count)]
@@ -176,9 +176,9 @@ class ComparisonRules:
     """The settings of a comparison with a baseline."""
 
     margin: float = LOSS  # The smallest loss that matters, as a share of a metric's range.
-    # Margins on a metric's own scale that gates name, by `metric` or `benchmark.metric`.
+    # The margins that gates name, on the metric's own scale, by `metric` or `benchmark.metric`.
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9  # The minimum share of questions that both runs have.
+    min_paired: float = 0.9  # The minimum share of all questions that both runs must have.
     confidence: float = 0.95  # The joint confidence of all verdicts.
     accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that may differ between the runs.
 
@@ -236,7 +236,7 @@ class Against:
     slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
 
     def regressions(self) -> list[str]:
-        """Report each metric that is worse."""
+        """Report each metric whose verdict is `worse`."""
         return [
             f"{subject} is worse than in {self.name}: {one.candidate:.4g} after {one.baseline:.4g} "
             f"(p = {one.pvalue:.2g})"
@@ -252,7 +252,7 @@ class Against:
         return [self.expired, *lines] if self.expired else lines
 
     def find_undecided(self, *, enough: bool = False) -> list[str]:
-        """Report each undecided metric, or only the metrics that have enough cases to be decided."""
+        """Report each undecided metric; if `enough`, only metrics that have enough cases for a decision."""
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_describe_detectable(one)}"
@@ -261,21 +261,21 @@ class Against:
         ]
 
     def describe_shortage(self) -> str:
-        """Describe the shortage of cases of the metric that needs the most; empty if all have enough cases."""
+        """Describe how many cases the metric with the greatest need still lacks; empty if all metrics have enough."""
         short = [(self._count_needed(one), one) for _, one, verdict in self.found if verdict == "undecided"]
         needed, one = max(short, key=lambda each: each[0], default=(0, None))
         return "" if one is None or one.n >= needed else f"{_write_shortage(one)}: {needed:,} needed"
 
     @property
     def confidence_of_one(self) -> float:
-        """The confidence of one metric's verdict in the first of Holm's tests, which has the lowest level."""
+        """The confidence of a single metric's verdict in the first (strictest) test of Holm's procedure."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
 
     def _count_needed(self, one: NonInferiority) -> int:
         return one.count_needed(self.confidence_of_one)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
-        """Decide a gate against this baseline for each metric that it covers."""
+        """Decide a gate against this baseline, for each compared metric to which the gate applies."""
         decisions = [
             GateDecision(gate, subject, "no data", reason=reason)
             for subject, reason in self.not_compared.items()
@@ -302,7 +302,7 @@ class Against:
 
 
 def _covers(gate: Gate, subject: str) -> bool:
-    """Tell whether a gate covers a compared metric, which is named as `benchmark[tag=value].metric`."""
+    """Tell whether a gate applies to a compared metric with the name `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
     wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
@@ -339,7 +339,7 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
         if is_canary(bench.tally):
             # A canary's answers are fixed, so only the judge can change its scores; see `judge_drift`.
             continue
-        # A gate `* no worse than RUN` adds no metrics to the comparison.
+        # A gate `* no worse than RUN` does not add metrics to the comparison.
         own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]
         if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
             lower = run.lower_is_better(name, bench.primary)
@@ -363,7 +363,7 @@ def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
 
 
 FEWEST = 5  # Minimum questions in a slice, because McNemar's test can show no difference with fewer questions.
-GROUPING = "cluster"  # A tag that groups related cases; its values do not define slices.
+GROUPING = "cluster"  # The tag that groups related cases into clusters; its values do not define slices.
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +376,7 @@ class Slice:
     n: int
     before: float  # The baseline's mean.
     after: float
-    pvalue: float  # Two-sided p-value of no difference, corrected by Holm's method for all slices that were tested.
+    pvalue: float  # The two-sided p-value of no difference, with Holm's correction for all tested slices.
 
     @property
     def loss(self) -> float:

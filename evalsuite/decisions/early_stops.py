@@ -8,9 +8,9 @@ The sequences assume an unlimited number of cases, although the number of cases 
 population (`population=`) are narrower. But errors and skipped cases have no score, so the number of scores is known
 only at the end, and a smaller population than assumed would make these sequences invalid.
 
-A gate without a confidence is about exactly the planned cases, which run in random order even if they share a source.
-A gate with a confidence (`@95%`) is about further cases of the same kind. Such a gate uses only the first epoch of each
-sample, and waits for the end of the run if samples share a source.
+A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
+a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. Such a gate uses only
+the first epoch of each sample, and waits for the end of the run if samples share a source.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
-NOTHING: Any = object()  # Fills the shorter parts in `dealt`.
+NOTHING: Any = object()  # Placeholder that pads the shorter parts in `dealt`.
 
 
 class PlannedOrder(Generic[T]):
@@ -43,7 +43,7 @@ class PlannedOrder(Generic[T]):
     answers may be faster than wrong answers. So results are used in the planned order, not in the order of arrival.
 
     Args:
-        ids: all items, in an order that was fixed before the first request.
+        ids: all items, in an order that was chosen before the first request.
     """
 
     def __init__(self, ids: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class PlannedOrder(Generic[T]):
 
     @property
     def arrived(self) -> int:
-        """The number of results that have arrived, whether used or held back."""
+        """The number of arrived results that wait for results planned before them."""
         return sum(result is not None for result in self._waiting.values())
 
     @property
@@ -62,7 +62,7 @@ class PlannedOrder(Generic[T]):
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def arrive(self, item: str, result: T | None) -> Iterator[T]:
-        """Yield the results that are next in order after an item finished; pass None for an item without a result."""
+        """Store a finished item's result (None if it has none), and yield all results that are now next in order."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -73,13 +73,13 @@ class PlannedOrder(Generic[T]):
 
 
 def spread(wanted: Sequence[T], hands: int) -> list[T]:
-    """Order items so that workers, with one part each, run them roughly in the wanted order; the inverse of `dealt`."""
+    """Order items so that workers, which each run a contiguous part, finish them roughly in the wanted order."""
     places = dealt(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
 
 def dealt(ids: Sequence[T], hands: int) -> list[T]:
-    """List the first items of all workers' parts, then all second items, and so on: roughly the order of completion."""
+    """List the first item of each worker's part, then the second items, and so on: roughly the order of completion."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left
@@ -88,7 +88,7 @@ def dealt(ids: Sequence[T], hands: int) -> list[T]:
     return [item for item in chain.from_iterable(zip_longest(*parts, fillvalue=NOTHING)) if item is not NOTHING]
 
 
-CONFIDENCE = 0.95  # Confidence for gates that do not set one.
+CONFIDENCE = 0.95  # Confidence of early decisions on gates that do not set a confidence.
 EARLY_SHARE = 0.5  # The share of a decision's error probability for early checks; the rest is for the final check.
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """The beginning of the remark on gates of an ini file whose cases this session did not collect."""
@@ -111,7 +111,7 @@ class EarlyGate:
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        # Without a confidence, the final check is about exactly all cases, so it needs no share of the error.
+        # Without a confidence, the final check is about exactly the planned cases, so it cannot err and needs no share.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
@@ -123,7 +123,8 @@ class EarlyGate:
     def add(self, benchmark: str, row: Row) -> None:
         """Add one finished case."""
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
-            # The metric then counts samples, and a sample's result is known only after all its epochs.
+            # Wait for the run's end: the metric counts samples, and a sample's result is known only after all of its
+            # epochs.
             self._impossible = True
         if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
             return
@@ -137,7 +138,7 @@ class EarlyGate:
         self._add(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Tell whether the row is independent of the others; if two samples share a source, make the gate wait."""
+        """Tell whether a row is independent of earlier rows; if samples share a source, the gate waits for the end."""
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
@@ -152,7 +153,7 @@ class EarlyGate:
 
         self._waiting.append(score)
         if self._binary and score not in {0.0, 1.0}:
-            # At the first score between 0 and 1, start again with a sequence for bounded scores.
+            # At the first score other than 0 and 1, start again with the sequence for bounded scores.
             self._binary, self._sequence = False, None
         if self._sequence is None:
             kind = BinarySequence if self._binary else BoundedSequence
@@ -173,7 +174,7 @@ class EarlyGate:
 
     @property
     def verdict(self) -> Early:
-        """The decision so far."""
+        """The current decision: `met`, `missed` or `open`."""
         if self._impossible or self._sequence is None:
             return "open"
         low, high, threshold = self._sequence.low, self._sequence.high, self.gate.threshold
@@ -247,13 +248,14 @@ class EarlyComparison:
 
 
 class EarlyStop:
-    """All decisions about a run: its gates, and its comparisons with baselines.
+    """The early decisions about a run: on its gates, and on its comparisons with baselines.
 
     The error probability is divided among the decisions (Bonferroni), so the probability of any wrong decision is at
     most 1 - confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        comparisons: function that makes the comparisons with the baselines from each comparison's share of the error.
+        comparisons: function that makes the comparisons with the baselines, given each one's share of the error
+            probability.
 
     Attributes:
         decided: whether all gates and comparisons are decided; cases that are added later are only counted.
@@ -262,7 +264,7 @@ class EarlyStop:
     def __init__(
         self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
     ) -> None:
-        # A gate against a baseline gets its decision from the comparison.
+        # Leave out gates against a baseline, because the comparison decides them.
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(comparisons(1.0))
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
@@ -300,7 +302,7 @@ class EarlyStop:
 def early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Return a function that makes the comparisons with all baselines from each comparison's share of the error."""
+    """Return a function that makes all comparisons, given each comparison's share of the error probability."""
     compared = [(baseline, subject) for baseline in baselines for subject in find_subjects(baseline, gates, rules)]
 
     def make(share: float) -> list[EarlyComparison]:
@@ -310,7 +312,7 @@ def early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make one comparison, with no questions if the metric lacks a declared range and some scores are not 0 or 1."""
+    """Make one comparison; without a declared range, it has no questions unless all scores are 0 or 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
@@ -325,7 +327,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
 
 
 def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
-    """Replace final by early decisions, because deciding a gate twice would increase the error probability."""
+    """Replace final decisions by the early ones, because deciding a gate twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
         replace(decision, verdict=verdicts[decision.gate.text], reason="decided early")

@@ -1,4 +1,4 @@
-"""Parse and decide gates, that is, conditions on metrics as users write them, without I/O.
+"""Parse and decide gates (conditions on metrics that users write), without I/O.
 
 head_to_tail.accuracy >= 0.30             a mean over the benchmark's cases
 head_to_tail[tail].hallucination <= 0.2   a mean over the cases with a tag of this value
@@ -10,7 +10,7 @@ qa.corrected_faithful >= 0.8 @95%         a judged mean, corrected by people's l
 accuracy no worse than main by 0.02       against the baseline `main`: a loss of 0.02 is excluded
 cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
-The benchmark may be left out if the suite has only one, and for costs, tokens, calls and latency.
+The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
 A gate is met only if it remains met when all cases without the score (skipped cases, errors) get the worst value of the
 metric's range; otherwise the gate has no data.
@@ -61,7 +61,7 @@ CONDITION = re.compile(
     re.VERBOSE,
 )
 CONFIDENCE = re.compile(r"\s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*")
-UNITS = {"%": 0.01, "ms": 0.001}  # Factors to the metric's own scale; 1 for other units.
+UNITS = {"%": 0.01, "ms": 0.001}  # Factors that convert units to the metric's own scale; 1 for other units.
 SLIPS = {
     "=>": ">=",
     "=<": "<=",
@@ -78,7 +78,7 @@ FORM = (
     "against a baseline benchmark.metric no worse than RUN by 0.02"
 )
 NO_WORSE = "no worse"  # The value of `Gate.comparison` for a gate against a baseline.
-JUDGE = "judge"  # The name in place of a benchmark in gates on the run's judges; covers all cases that people labelled.
+JUDGE = "judge"  # The benchmark name in gates on the run's judges, which apply to all cases labelled by people.
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Gate:
     value: str | None  # The tag's value; None for all cases.
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
-    threshold: float  # The limit, on the metric's own scale; with `NO_WORSE` the loss that matters, or nan.
+    threshold: float  # The limit, on the metric's own scale; with `NO_WORSE`, the smallest loss that matters, else nan.
     confidence: float | None  # A number in (0, 1); None compares the point estimate, not a bound.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the text leaves out the benchmark.
@@ -106,7 +106,7 @@ class Gate:
         return self.benchmark in {"*", benchmark}
 
     def holds(self, estimate: Estimate) -> bool:
-        """Tell whether the estimate meets the gate: its value, or the relevant bound if the gate has a confidence."""
+        """Tell whether an estimate meets the gate; if the gate has a confidence, the interval's bound must meet it."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -119,7 +119,7 @@ def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
 
 
 def gates_of(run: Run) -> tuple[Gate, ...]:
-    """Read a run's gates from its settings."""
+    """Parse the gates in a run's settings."""
     return parse_gates(run.info.get("settings", {}).get("gate"))
 
 
@@ -214,9 +214,9 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; empty if it is not.
+    """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; else return "".
 
-    A name counts as misspelt only if it closely resembles an existing name; any other name may be a later case's score.
+    A name counts as misspelt only if it closely resembles an existing name, because later cases may have other scores.
     """
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
@@ -227,7 +227,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
 
 
 def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
-    """Explain that a gate must name its benchmark, because there are several; empty if the gate is unambiguous."""
+    """Explain that a gate must name its benchmark because there are several; empty if the benchmark is clear."""
     names = sorted(benchmarks)
     if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
         return ""
@@ -263,9 +263,9 @@ class GateDecision:
 
     gate: Gate
     subject: str  # The benchmark, tag and metric that were checked.
-    verdict: GateOutcome  # `met`, or the reason for failing.
+    verdict: GateOutcome  # `met`, or why the gate is not met.
     estimate: Estimate | None = None  # The metric's estimate; None without data.
-    reason: str = ""  # An explanation, if the numbers alone do not explain the verdict.
+    reason: str = ""  # An explanation if the estimate and threshold do not explain the verdict; else empty.
 
 
 def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01) -> list[GateDecision]:
@@ -345,7 +345,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
 
 
 def _describe_direction(gate: Gate, declared: Metric | None) -> str:
-    """Say that a gate's direction contradicts the metric's declaration; empty if the two agree."""
+    """Warn that a gate's direction contradicts the metric's declaration; empty if gate and declaration agree."""
     if declared is None or declared.range is None or gate.wants_more == (declared.better == "higher"):
         return ""
     return f'the worst scores meet this gate, since {gate.metric} is declared with better="{declared.better}"'
@@ -354,7 +354,7 @@ def _describe_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Confirm a met gate only if it is still met with all missing scores at the bad end of the metric's range."""
+    """Confirm a met gate only if it is still met when all missing scores have the worst value of the metric's range."""
     ledger = _write_ledger(cases, missing)
     bounds = measured.bounds(metric, cases)
     if bounds is None:
@@ -374,7 +374,7 @@ def _decide_with_missing(
 
 
 def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Replace a share of the cases by the bad end of a derived metric's range, as if the metric were a mean."""
+    """Replace a share of the cases by the worst value of a derived metric's range, as if the metric were a mean."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def level_at(look: int, level: float = 0.05) -> float:
-    """Compute the level of the n-th look, level / (n (n + 1)); the levels of unlimited looks add up to the level.
+    """Compute the significance level of the n-th test, level / (n (n + 1)); over all n, these levels sum to `level`.
 
-    By Bonferroni's inequality, the probability that any look ever raises a false alarm is at most the level. The
-    inequality also holds for dependent looks, such as comparisons of releases that answer the same questions.
+    By Bonferroni's inequality, the probability of any false alarm in all tests is at most `level`. The inequality also
+    holds for dependent tests, such as comparisons of releases that answer the same questions.
     """
     return level / (look * (look + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
-    """One release, compared with one reference by one metric."""
+    """The comparison of one release with one reference run by one metric."""
 
     result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
     level: float  # The significance level of this comparison.
@@ -49,7 +49,7 @@ class Release:
     model: str
     started: str  # The start of the run, as ISO 8601.
     estimate: Estimate | None  # The metric's estimate; None if the run does not have the metric.
-    # The comparison with each reference, by the reference's name, unless the run is the reference or older.
+    # The comparison with each older reference run, by the reference's name.
     standings: Mapping[str, ReferenceComparison] = field(default_factory=dict)
 
 
@@ -61,7 +61,7 @@ class MetricHistory:
     releases: Sequence[Release]
 
     def drifts(self, latest_only: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - named by its callers
-        """Report each release that fell behind a reference."""
+        """Report each release that drifted from a reference."""
         chosen = self.releases[-1:] if latest_only else self.releases
         return [
             f"{self.subject} has drifted: {standing.result.candidate:.4g} in {release.run} after "
@@ -91,7 +91,7 @@ def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules
 def _compare_releases(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, ReferenceComparison]]:
-    """Compare releases with a reference, by run and metric; the level is divided among `tests`."""
+    """Compare releases with a reference, by run and metric; the significance level is divided by `tests`."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, ReferenceComparison]] = {}
@@ -150,7 +150,7 @@ class FlakyCase:
 
     @property
     def flips(self) -> int:
-        """The count of the rarer outcome."""
+        """How often the rarer of the two outcomes occurred."""
         return min(self.passed, self.failed)
 
 

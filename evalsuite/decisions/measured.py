@@ -31,14 +31,15 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Give a derived metric the jackknife's interval, or the interval of `interval_of_sameness` if nothing varies.
+    """Add the jackknife's interval to a derived metric; if no cluster changes the value, use `interval_of_sameness`.
 
     Args:
         bounds: the metric's declared range; None without a declared range.
 
     Returns:
-        The estimate. It has no interval if the metric is undefined without some of the clusters. If nothing varies, it
-        has an interval only if the metric has a declared range and does not compute its own, more accurate interval.
+        The estimate. It has no interval if the metric is undefined without some of the clusters. If no cluster changes
+        the value, it has an interval only if the metric has a declared range and does not compute its own, more
+        accurate interval.
     """
     from evalsuite.stats.clustering import interval_of_replicates, interval_of_sameness
 
@@ -74,7 +75,7 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # The reason why the benchmark's code is missing, and with it each unstored metric.
+    gone: str = ""  # The reason why the benchmark's code, and so each metric that the run does not store, is missing.
     # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -103,8 +104,8 @@ class Measured:
     def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases, with an interval if possible.
 
-        A derived metric may return its own 95% interval. If it returns none, or for another confidence, the interval
-        comes from a jackknife over clusters.
+        A derived metric may return its own 95% interval. If it returns no interval, or if another confidence is
+        requested, the interval comes from a jackknife over clusters.
         """
         if metric in AMOUNTS:
             return mean_amount(metric, cases, confidence)
@@ -119,7 +120,7 @@ class Measured:
         )
 
     def bounds(self, metric: str, cases: Tally) -> tuple[float, float] | None:
-        """Find the range of a metric; None if no range is declared and the metric is not a share of cases."""
+        """Find the range of a metric; None if the range is not declared, unless the metric is a share of cases."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
             return declared.range
@@ -130,8 +131,8 @@ class Measured:
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
         """Find the cases that a metric should count but cannot, because they have no score for it.
 
-        Resources such as latency are measured for every case. For a derived metric, the result contains errors, and
-        cases without any of the scores that the metric reads.
+        No case lacks a resource such as latency. For a derived metric, the result contains the errors and the cases
+        that have none of the scores that the metric reads.
         """
         if metric not in self.derived:
             return tuple(row for row in cases if score_of(row, metric) is None)
@@ -166,11 +167,11 @@ class Measured:
         return failure_of(self.derived.get(metric))
 
 
-WHOLE = object()  # Stands for all scores of a case, in the set of names that a metric reads.
+WHOLE = object()  # In the set of names that a metric reads, this object represents all scores of a case.
 
 
 class _ReadScores(dict[str, float]):
-    """The scores of a case; each access is recorded, to find the scores that a metric reads."""
+    """The scores of a case, which record each access, to find out which scores a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:
         super().__init__(scores)
@@ -183,7 +184,7 @@ class _ReadScores(dict[str, float]):
     __contains__ = partialmethod(_record, dict.__contains__)
     __getitem__ = partialmethod(_record, dict.__getitem__)
     get = partialmethod(_record, dict.get)
-    # Without these, a metric could read a case's scores without naming them.
+    # Record these methods, too, because they give access to all scores without naming one.
     __iter__ = partialmethod(_record, dict.__iter__)
     __len__ = partialmethod(_record, dict.__len__)
     copy = partialmethod(_record, dict.copy)
@@ -199,7 +200,7 @@ class _ReadScores(dict[str, float]):
 
 
 def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Compute the share of scored cases that passed; count samples instead if each must pass k of its n epochs."""
+    """Compute the share of scored cases that passed; if samples must pass k of n epochs, the share of samples."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
@@ -243,7 +244,7 @@ def score_of(row: Row, metric: str) -> float | None:
 
 
 def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
-    """Select the cases with this value of the tag, or of any tag if `tag` is None; all cases if `value` is None."""
+    """Select the cases whose tag has this value; None as `tag` means any tag, None as `value` means all cases."""
     return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
 
 

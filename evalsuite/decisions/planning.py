@@ -1,4 +1,4 @@
-"""Predict from an earlier run what a suite will cost and which loss it can show, before any paid request."""
+"""Predict from an earlier run, before any paid request, a suite's cost and the smallest loss that it can show."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Expense:
     """The expected cost of a benchmark's cases, based on the means of an earlier run."""
 
     asked: PlannedBenchmark
-    # The expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
+    # The expected usage of model, judge and simulators; None if the earlier run did not include the benchmark.
     usage: Usage | None = None
     # The expected wall-clock time in minutes, with the same concurrency as in the earlier run.
     minutes: float | None = None
@@ -67,7 +67,7 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str  # A description of the data from which the variance is estimated.
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # How often the verdict would fail equal models, and models with this loss; None if there is one run with one epoch.
+    # How often equal models, and models with this loss, would fail; None without repeated answers to the questions.
     calibration: Calibration | None = None
 
     @property
@@ -77,7 +77,7 @@ class DetectableLoss:
 
     @property
     def needed(self) -> int | None:
-        """Questions needed to show the loss with the planned epochs; None if a billion questions are not enough."""
+        """The number of questions needed to show the loss with the planned epochs; None if more than a billion."""
         try:
             return self.variance.questions(self.loss, self.before, self.after)
         except ValueError:
@@ -95,7 +95,7 @@ class DetectableLoss:
 
     @property
     def with_twice_the_epochs(self) -> float | None:
-        """The smallest loss that twice the epochs in both runs would show; None if the noise is unknown."""
+        """The smallest loss that twice the epochs in both runs would show; None if their variance is unknown."""
         if not self.noise_known:
             return None
         return self.variance.detectable(self.questions, 2 * self.before, 2 * self.after)
@@ -191,7 +191,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
 
 
 def _calibrate(pairs: Sequence[Pair], loss: float, width: float, questions: int) -> Calibration | None:
-    """Simulate candidates with the planned number of questions from pairs of answers to the same questions."""
+    """Simulate candidate runs with the planned number of questions, from pairs of scores for the same question."""
     from evalsuite.stats import compare_paired
 
     if not pairs or not 0 < loss < width:
@@ -257,7 +257,7 @@ def _estimate_variance(
     loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate a difference's variance from two earlier runs, else from epochs, else as for two independent runs."""
+    """Estimate a difference's variance from two earlier runs; else from epochs; else assume two independent runs."""
     from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
 
     within = within_variance(scores.values())
@@ -272,7 +272,7 @@ def _estimate_variance(
     else:
         between = 2 * _compute_variance_of([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
-    # The minimum is the variance if just enough questions lose the whole range to reach this loss.
+    # Use at least the variance of a loss that comes from few questions, each of which loses the metric's whole range.
     between = max(between, one_sided_loss(loss, width))
     return DifferenceVariance(between, within or 0.0, shares, crowding), source
 
@@ -304,7 +304,7 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
     the baseline exists, two independent runs with its variance are assumed. The effect of more epochs is not estimated.
 
     Returns:
-        None if the metric is undefined on these cases, or without one of the groups of clusters.
+        None if the metric is undefined on all of these cases, or after leaving out one of the groups of clusters.
     """
     from evalsuite.stats.power import DifferenceVariance
 

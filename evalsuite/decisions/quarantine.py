@@ -1,4 +1,4 @@
-"""Quarantine: a file that excludes named cases from decisions until a last day, each with a reason.
+"""Quarantine: a file that lists cases to exclude from decisions, each with a reason and a last day.
 
     [[case]]
     benchmark = "capitals"
@@ -60,7 +60,7 @@ class Quarantine:
 
     @property
     def ended(self) -> list[QuarantineEntry]:
-        """Entries whose last day has passed; their cases count in decisions again."""
+        """The entries whose last day has passed, so that their cases count in decisions again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
     def entry_of(self, benchmark: str, sample: str) -> QuarantineEntry | None:
@@ -69,7 +69,7 @@ class Quarantine:
         return next(held, None)
 
     def plain(self) -> dict[str, Any]:
-        """Convert to JSON data, for workers and for `run.json`."""
+        """Convert the quarantine to JSON data, for workers and for `run.json`."""
         return {"today": self.today, "entries": [asdict(entry) for entry in self.entries]}
 
 
@@ -147,7 +147,7 @@ def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 
 def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEntry]) -> Iterator[str]:
-    """Report entries that match no case; skip entries whose cases a partial run may not include."""
+    """Report entries that match no case, except entries whose cases a partial run may have left out."""
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:

@@ -42,7 +42,7 @@ class Status(IntEnum):
     GATE_MISSED = 10
     REGRESSION = 11
     INCOMPLETE = 12
-    DETACHED = 13  # A batch is unfinished; only sessions have this status, never a verdict.
+    DETACHED = 13  # A batch is unfinished. Only a session ends with this status, never a verdict.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,13 @@ class Verdict:
     reasons: tuple[str, ...]  # The reasons for the status, most important first.
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    # One line for each cause of errors that cannot be excused, because the run itself failed. `reasons` begins with the
-    # same lines.
+    # One line per cause of errors of the run itself, which nothing excuses. `reasons` begins with the same lines.
     faults: tuple[str, ...] = ()
     against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
-    # 16 hexadecimal digits, which are equal if two verdicts have the same content about the same cases. The comment,
-    # summary, page and step summary show the id, to tell which verdict each of them is about.
+    # 16 hexadecimal digits, which are equal for two verdicts with the same content and cases. The pull request's
+    # comment, `summary.json`, the HTML page and the step summary show the id, so that readers can match them.
     id: str = ""
 
     @property
@@ -97,13 +96,13 @@ class _Findings:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
-    # For each benchmark of which the command line selected only some cases, the number of selected cases as text.
+    # A text with the number of selected cases, for each benchmark of which the command line selected only some cases.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
 def _incomplete(findings: _Findings) -> Iterator[str]:
     stopped = interruption(findings.run.info)
-    # A fault of the run itself is already stated in the verdict's first line.
+    # The verdict's first line already states a fault of the run itself.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
     settings = findings.run.info.get("settings", {})
@@ -149,7 +148,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
     named, earlier = gates_of(run), [leave_out_quarantined(baseline, quarantine) for baseline in baselines]
     findings = _collect_findings(leave_out_quarantined(run, quarantine), earlier, named)
-    # With --partial, only the cases determine the status; comparisons are shown but do not affect it.
+    # With --partial, only the cases determine the status; comparisons are shown but do not affect the status.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
     faults = list_faults(run)
     if faults:
@@ -210,7 +209,7 @@ def _identify(verdict: Verdict, run: Run) -> str:
 
 
 def list_faults(run: Run) -> tuple[str, ...]:
-    """List errors of the run itself, one line per cause; no error share, quarantine or shard excuses them."""
+    """List errors of the run itself, one line per cause; no tolerated error share, quarantine or shard excuses them."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
     cases: dict[str, list[str]] = {}
@@ -258,7 +257,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
     """State the number of selected cases for each benchmark that the command line selects only in part."""
     found = {}
     for name, entry in run.info.get("collected", {}).items():
-        # A resumed run also contains the cases of its earlier sessions.
+        # Count the run's cases, too, because a resumed run contains the cases of its earlier sessions.
         there = len(run.benchmarks[name].tally) if name in run.benchmarks else 0
         selected = max(entry["selected"], there)
         if selected < entry["cases"]:
@@ -268,7 +267,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
 
 
 def _join_undecided(findings: _Findings) -> str:
-    """Make a headline if gates were not decided because only some cases were selected; otherwise return nothing."""
+    """Return a headline if gates were not decided because only some cases were selected; else an empty text."""
     reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
     return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
 
@@ -280,7 +279,7 @@ def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> st
 def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
     """Add a description of the samples to a decision; change it to `no data` for selected cases and unknown prices."""
     gate = decision.gate
-    # A gate on the judge is about the cases of all benchmarks.
+    # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
     if selected := _join_narrowed(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
@@ -299,7 +298,7 @@ def _find_unpriced(run: Run, metric: str) -> str:
 
 
 def _describe_draw(run: Run, benchmark: str) -> str:
-    """Say how many of a benchmark's samples `--limit` drew; empty if all samples were drawn."""
+    """State how many of a benchmark's samples `--limit` selected; empty if it selected all samples."""
     entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
         return ""
@@ -307,7 +306,7 @@ def _describe_draw(run: Run, benchmark: str) -> str:
 
 
 def _describe_quarantine(run: Run, benchmark: str) -> str:
-    """Say how many of a benchmark's cases are in quarantine; empty if none are."""
+    """State how many of a benchmark's cases are in quarantine; empty if no case is."""
     held = run.info.get("quarantined", {}).get(benchmark, 0)
     return f"{write_count(held, 'case')} in quarantine" if held else ""
 
@@ -348,7 +347,7 @@ def _name_metric(decision: GateDecision) -> str:
 
 
 def _is_left_out(gate: Gate, run: Run) -> bool:
-    """Tell whether a gate without cases belongs to a part of the project that this session did not collect.
+    """Tell whether a gate has no cases because this session did not collect the part of the project with its benchmark.
 
     A gate on a benchmark that is declared nowhere is not left out, because the name may be misspelt or outdated.
     """
@@ -381,7 +380,7 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
 
 
 def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
-    """Find the labelled cases for a gate on the run's judges, which a benchmark named `judge` would override."""
+    """Find the labelled cases for a gate on the run's judges; a benchmark with the name `judge` takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
     rows = Tally.of(row for row in run.all_rows() if labelled_scores(Tally((row,))))
@@ -427,5 +426,5 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 
 def list_short_samples(tally: Tally) -> list[str]:
-    """List the samples that would pass in fewer epochs than `at_least` requires even if all errors had passed."""
+    """List the samples that miss the number of passed epochs in `at_least`, even if all errors counted as passed."""
     return sorted(sample for sample, rows in repeated_samples(tally).items() if sample_holds(rows) is False)

@@ -1,4 +1,4 @@
-"""Agreement of table metrics and of a judge's P-Score with people's ratings of tables."""
+"""Measure how table metrics and a judge's scores (P-Score) agree with people's ratings of tables."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class RatedTable:
 
     prediction: str
     reference: str
-    format: Format  # The markup of the reference.
+    format: Format  # The markup language of the reference table.
     human: float  # The mean rating, on any scale.
-    # The file's other numbers for this output, by name, such as a judge's marks.
+    # Other scores of this prediction in the file, by name, such as a judge's marks.
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 
@@ -134,9 +134,10 @@ class MetricAgreement:
     """The agreement of one metric with people."""
 
     metric: str
-    outputs: int  # The number of outputs for which the metric has a value.
+    outputs: int  # The number of predictions for which the metric has a value.
     agreement: Mapping[str, Correlation]  # The correlations by their names in `MEASURES`.
-    # For each measure, the correlation of `FIRST` minus this metric's, over outputs with both; empty for `FIRST`.
+    # For each measure, the correlation of `FIRST` minus that of this metric, over predictions that have both metrics;
+    # empty for `FIRST` itself.
     behind: Mapping[str, Correlation]
 
 
@@ -149,7 +150,7 @@ def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute all metrics of all predictions; NaN if a metric has no value."""
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
-    # Rename a file's numbers if their name is also a metric here, because their implementation may differ.
+    # Rename the file's scores that have the same name as a metric here, because the implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
@@ -164,7 +165,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Add values for the unreadable outputs: the number in the file, or 0 if the file has none."""
+    """Add values for the unreadable predictions: the file's score, or 0 if the file has no such score."""
     filled = {}
     for name, column in values.items():
         known = iter(column)
@@ -176,7 +177,7 @@ def fill_unreadable(
 
 
 def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Compare each metric with the ratings; the bootstrap draws all outputs for a reference together."""
+    """Compare each metric with the ratings; the bootstrap draws all predictions for a reference together."""
     import numpy as np
 
     human = np.array([pair.human for pair in rated])
@@ -207,10 +208,11 @@ def _subtract(one: Statistic, two: Statistic) -> Statistic:
 def _list_measures(
     values: NDArray[Any], human: NDArray[Any], references: NDArray[Any], has: NDArray[Any]
 ) -> dict[str, Statistic]:
-    """Return a function for each entry of `MEASURES`; its argument is an array of outputs' indices.
+    """Return a function for each entry of `MEASURES`; its argument is an array of indices of predictions.
 
-    Two measures compare only outputs with the same reference. One is Kendall's tau-b per reference, as a mean over
-    outputs. The other is the share of pairs with different ratings that metric and people order alike; ties count half.
+    Two measures compare only predictions for the same reference. One is Kendall's tau-b per reference, averaged over
+    predictions. The other is the share of pairs with different ratings that metric and people order alike. A tie in the
+    metric counts half.
     """
     import numpy as np
 

@@ -162,13 +162,13 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class GridLine:
-    """The result of one change, over all tables that the change applies to."""
+    """The result of one kind of change, over all tables to which the change applies."""
 
     change: str
-    rule: str  # The required response, such as `stays 1`.
+    rule: str  # The required response of the score, such as `stays 1`.
     tables: int
     mean: float  # Mean score, in [0, 1].
-    failures: tuple[str, ...]  # The tables that violate the rule, each with its score.
+    failures: tuple[str, ...]  # The tables whose score violates the rule, each with its score.
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
@@ -180,7 +180,7 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # List other changes by first appearance, then corruptions by severity, because few tables have all corruptions.
+    # After the other changes, sort corruptions by severity instead of first appearance, because few tables have all.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     return [GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ()))) for key in keys]
 
@@ -215,7 +215,7 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
 
 
 def grid_table(lines: Sequence[GridLine]) -> Table:
-    """Tabulate the score's reaction to each kind of change."""
+    """Make a table of the score's response to each kind of change."""
     columns = [
         Column("Change"), Column("The score"), Column("Tables", "count"), Column("Mean", "number", 3),
         Column("Fails", "count"), Column("Where"),

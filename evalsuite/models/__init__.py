@@ -1,4 +1,4 @@
-"""Backends of models: each file implements one backend of a small common protocol."""
+"""Backends: code that calls models. All backends implement the same small protocol."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Backends that ask no model: ready-made answers (`--answers FILE`), and a replay."""
+"""Backends that call no model: one for ready-made answers (`--answers FILE`), and one for replays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES_SHOWN = 3
 
 
 class AnswersBackend:
-    """`answers:FILE`, the model of a run on ready-made answers. It gives the run its name and refuses every call."""
+    """`answers:FILE`, the model of a run on ready-made answers. The run is named after it; every call is refused."""
 
     metered = False
     connections: int | None = None
@@ -33,7 +33,7 @@ class AnswersBackend:
         read_answers(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
-        """Refuse, because the run has no model."""
+        """Raise an error, because the run has no model."""
         raise RequestRefused(
             f"this run scores the ready-made answers of {self._file}, so it asks no model; a judge is named "
             "with --judge-model"
@@ -47,14 +47,14 @@ class ReadyAnswers:
     """Ready-made answers by sample.
 
     Args:
-        by_key: lines of the file by benchmark and id; the benchmark is empty if the file names none.
+        by_key: lines of the file by benchmark and sample id; the benchmark is empty if a line does not name it.
     """
 
     def __init__(self, file: str, by_key: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         self._file, self._by_key = file, by_key
 
     def list_traces(self, benchmark: str) -> list[Mapping[str, Any]]:
-        """List the lines that contain a sample's input."""
+        """List the traces, that is, the lines that also contain a sample's input."""
         fitting = (line for (name, _), line in self._by_key.items() if name in {"", benchmark})
         return [line for line in fitting if "input" in line]
 
@@ -83,7 +83,7 @@ class ReadyAnswers:
 
 @lru_cache(maxsize=8)
 def read_answers(file: str) -> ReadyAnswers:
-    """Read a file of answers, once per process."""
+    """Read a file of answers; the result is cached in each process."""
     try:
         lines = Path(file).read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -110,12 +110,12 @@ def _read(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
     name, answer, benchmark = record.get("id"), record.get("answer"), record.get("benchmark", "")
     if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
         raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
-    # A lone surrogate cannot be written to a file.
+    # Replace lone surrogates, because they cannot be written to a file.
     return (benchmark, str(name)), {**record, "answer": answer.encode("utf-8", "replace").decode()}
 
 
 class ReplayBackend:
-    """Replaces the backend that the run called."""
+    """Replaces, in a replay, the backend that the original run called."""
 
     metered = False
     connections: int | None = None
@@ -128,7 +128,7 @@ class ReplayBackend:
         """Do nothing; a replay needs no key and no server."""
 
     async def complete(self, request: Request) -> Completion:
-        """Refuse; a request gets here only if the store has no answer."""
+        """Raise an error, because the gateway calls the backend only if the store has no answer."""
         last_message = request.messages[-1].content if request.messages else ""
         raise ReplayMiss(
             f"run {self._run} holds no answer of {request.model} to this request (epoch {request.epoch}, "

@@ -1,4 +1,4 @@
-"""The OpenAI chat format: what a request looks like on the wire, and what an answer means.
+"""The OpenAI chat format: converts requests to JSON, and JSON answers to completions.
 
 Source: the OpenAI API reference, "Create chat completion"; `reasoning_content` is what vLLM, llama.cpp and
 DeepSeek add to it.
@@ -16,7 +16,7 @@ from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
-# The first tag may be missing: some chat templates put it into the prompt.
+# The opening tag may be missing, because some chat templates put it into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
 
@@ -34,7 +34,7 @@ def request_body(request: Request, model: str) -> dict[str, Any]:
         ]
     body |= {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     if body.get("stream"):
-        # Without this option a stream does not report its tokens.
+        # Without this option, a streamed answer does not report its number of tokens.
         body.setdefault("stream_options", {"include_usage": True})
     return body | dict(request.params.get("extra_body") or {})
 
@@ -47,7 +47,7 @@ def read_answer(answer: Any) -> Completion:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer is not a chat completion: {shown(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
-        # Routers send this when the server behind them dies; the text is not the answer.
+        # Routers send this finish reason when the server behind them fails; the text is then not the whole answer.
         raise LostAnswer(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
     _refuse_withheld(completion, choice["message"].get("refusal"))
     return completion
@@ -132,7 +132,7 @@ def shown(value: Any) -> str:
 def split_reasoning(text: str) -> tuple[str, str]:
     """Split an answer from the reasoning before it (`<think>…</think>`), if there is any.
 
-    Reasoning that was cut off before its end leaves an empty answer.
+    If the reasoning was cut off before its end, the answer is empty.
     """
     if closed := THINKING.match(text):
         return text[closed.end() :], closed[1].strip()
@@ -181,7 +181,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
 
 
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Return the events' data, and whether the stream marked its end."""
+    """Return the events' data, and whether the stream contained its end marker."""
     events, ended = [], False
     for raw in content.splitlines():  # Bytes, because text is also split at U+2028, which JSON may contain.
         line = raw.decode("utf-8", "replace")

@@ -44,7 +44,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
-        # A colon alone does not mark a kind: `ft:gpt-4o-mini:...` is an OpenAI model.
+        # Text before a colon is not always a kind of backend: `ft:gpt-4o-mini:...` is an OpenAI model.
         from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 

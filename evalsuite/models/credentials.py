@@ -1,7 +1,7 @@
-"""Decides which key goes to which server: a key goes only to addresses that it was given for.
+"""Decides which key is sent to which server: a key is sent only to addresses for which the user gave it.
 
-`OPENAI_API_KEY` goes to OpenAI itself and to base URLs that the user gave for this session, on the command line,
-in the configuration or in `OPENAI_BASE_URL`. It never goes to an address that was read from a run's folder.
+`OPENAI_API_KEY` is sent to OpenAI itself and to base URLs that the user gave for this session, on the command line,
+in the configuration or in `OPENAI_BASE_URL`. It is never sent to an address that was read from a run's folder.
 `evalsuite_model_key_env`, and its equivalents for judge and user, name another variable for that model's address.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Secret:
-    """A key, a token or a login. Only `reveal` returns its text; everything else shows `***`."""
+    """A key, a token or a login. Only `reveal` returns its text; its repr and str are `***`."""
 
     __slots__ = ("_text",)
 
@@ -72,7 +72,7 @@ class Access:
 
     key: Secret | None = None  # The key for the server; None if the server needs none.
     key_name: str = OPENAI_KEY  # The environment variable from which the key is read.
-    # Whether the user gave the address for this session, so that headers from the environment are sent, too.
+    # Whether the user gave the address for this session; only then are headers from the environment sent, too.
     trusted: bool = False
     advice: str = "is the key right?"  # What to do if a key is missing or refused.
     timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
@@ -122,7 +122,7 @@ def parse_address(text: str) -> Address:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        # The part before the @ may be a password.
+        # Drop the part before the `@`, because it may contain a password.
         shown = redact(text.rpartition("@")[2])
         raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
     login, _, host = parts.netloc.rpartition("@")
@@ -155,7 +155,7 @@ class Grant:
 
     @property
     def public_url(self) -> str | None:
-        """The address as requests and files hold it: without secrets."""
+        """The address without secrets, as requests and files store it."""
         return self.base_url and redact(self.base_url)
 
 
@@ -175,7 +175,7 @@ class Credentials:
                 )
 
     def locate(self, base_url: str | None) -> Address:
-        """Find the address behind a base URL, with the login that the user gave for it.
+        """Find the address that a base URL means, with the login that the user gave for this address.
 
         Without a base URL: `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI itself.
         """
@@ -206,7 +206,7 @@ class Credentials:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]
-        # Another model at an address that the user gave uses that address's key.
+        # For another model at an address that the user gave, use the key of this address.
         return next(iter(exact or (matching if base_url else ())), None)
 
     def _find_key_name(self, address: Address) -> str:

@@ -50,7 +50,7 @@ def _hopeless(status: int, words: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server asks to wait: `retry-after-ms`, else `retry-after` (seconds or a date).
+    """Read the seconds that the server asks to wait from `retry-after-ms`, else `retry-after` (seconds or a date).
 
     Return None if neither header is present and valid.
     """
@@ -65,10 +65,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def exhausted_for(headers: Mapping[str, str]) -> float:
-    """Return the seconds until the server accepts a request if its headers say that none is left, else 0.
+    """Return the seconds until the server accepts a request; 0 unless its headers say that the quota is used up.
 
-    OpenAI reports the time until the whole quota is restored; one request, or TOKENS tokens, are available sooner.
-    `ratelimit-*`, a single header `ratelimit` (both drafts) and routers' `x-ratelimit-*` report the end of a window.
+    OpenAI reports the time until the whole quota is restored. The result is the shorter time until one request, or
+    `TOKENS` tokens, are available. `ratelimit-*` and `ratelimit` (two IETF drafts) and routers' `x-ratelimit-*` report
+    the end of a time window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
@@ -83,8 +84,8 @@ def exhausted_for(headers: Mapping[str, str]) -> float:
     return 0.0
 
 
-TOKENS = 1000.0  # Assumed tokens of a request, prompt and answer, from which a wait for tokens is computed.
-YEAR_2001 = 1e9  # Seconds since 1970; a smaller number is a time to wait.
+TOKENS = 1000.0  # Assumed tokens of a request (prompt and answer), to compute the wait for tokens.
+YEAR_2001 = 1e9  # In seconds since 1970; a smaller number is a duration, not a date.
 
 
 def _convert_window_end(text: str | None) -> float:

@@ -37,8 +37,8 @@ class FunctionBackend:
     generation parameters (and `tools`) its signature accepts. It returns the answer's text, or an object with
     `content` and optionally `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs of
     token and logprob, with a third item for the alternatives); its other fields become facts of the case, for judges
-    to see. Called with `api="embeddings"`, the function returns an object with `embeddings`, one vector per message.
-    A plain function runs in a thread; it cannot be stopped, so the thread continues after the time limit of a call.
+    to see. If called with `api="embeddings"`, the function returns an object with `embeddings`, one vector per message.
+    A plain function runs in a thread. A thread cannot be stopped, so it continues after a call's time limit.
     Any exception of the function becomes the case's error.
     """
 
@@ -88,7 +88,7 @@ class FunctionBackend:
 
     async def complete(self, request: Request) -> Completion:
         function = self._load()
-        # Copy the request through JSON: the function may change the copy, and a worker's request looks the same.
+        # Copy the request through JSON, because the function may change it. A worker's request has the same form.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
@@ -98,7 +98,7 @@ class FunctionBackend:
         except RaisedInThread as error:
             raise RequestRefused(f"function:{self.target} raised {error}{self._locate(error.__cause__)}") from error
         except BaseException as error:
-            # An application that calls sys.exit must not end the event loop.
+            # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
             raise self._refusal(error) from error
         return self._read(returned)
 
@@ -112,7 +112,7 @@ class FunctionBackend:
         return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}{self._locate(error)}")
 
     def _locate(self, error: BaseException | None) -> str:
-        """Name the line of the function's file that raised; no folder, because reports go to other machines."""
+        """Name the file and line in which the function raised, without the folder, because reports are shared."""
         source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__) if error is not None else []
         lines = [frame.lineno for frame in frames if frame.filename == source]
@@ -159,7 +159,7 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
 def _read_usage(stated: Mapping[str, Any]) -> Usage:
     if "input_tokens" in stated:
         return read_usage(stated)
-    # A function may leave out one of the two counts.
+    # Treat a missing count as 0, because a function may state only one of the two counts.
     counts = {name: int(stated.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
     return read_usage({**stated, **counts})
 

@@ -1,4 +1,4 @@
-"""About a hundred other providers, through litellm (extra `litellm`)."""
+"""A backend for about a hundred other providers, through the package litellm (extra `litellm`)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LitellmBackend:
         async with self._importing:
             if self._package is None:
                 self.check()
-                # The import takes many seconds; other calls continue meanwhile.
+                # Import in a thread, so that other calls continue; the import takes many seconds.
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
@@ -63,12 +63,12 @@ class LitellmBackend:
             failed = self._explain(error)
         _hush()
         if failed is not None:
-            # Raise outside of the handler, because frames of the provider's client hold its key.
+            # Raise outside of the `except` block, because stack frames of the provider's client contain the key.
             raise failed
         return read_answer(answer.model_dump())
 
     def _explain(self, error: Exception) -> Exception:
-        """Convert an exception of litellm by its HTTP status, because its classes vary."""
+        """Convert litellm's exception according to its HTTP status, because the exception classes vary by provider."""
         status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
@@ -92,10 +92,10 @@ def _hush() -> None:
 
 def _import_litellm() -> Any:
     _hush()
-    # Otherwise litellm fetches a table of prices, and waits long without a network.
+    # Otherwise, litellm downloads a table of prices, which takes long without a network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 
-    # No advertisements on the terminal.
+    # Suppress litellm's hints on the terminal.
     litellm.suppress_debug_info = True
     return litellm

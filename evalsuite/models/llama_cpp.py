@@ -30,8 +30,9 @@ ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 class LlamaCppBackend:
     """`local:smollm2` or `local:/path/model.gguf`, optionally with settings: `?context=2048&slots=2&threads=1`.
 
-    The model uses one thread per core; threads sleep while they wait for each other. By OpenMP's default they would
-    spin, and a thread that shares its core with a test worker would slow all of them down several times.
+    The model uses one thread per core; threads sleep while they wait for each other. By OpenMP's default, waiting
+    threads would spin. Then one thread that shares its core with a test worker would slow down all threads several
+    times.
     """
 
     metered = False
@@ -81,10 +82,10 @@ class LlamaCppBackend:
         return (EMBEDDED[self.name][0],) if self.name in EMBEDDED else ()
 
     async def complete(self, request: Request) -> Completion:
-        """Ask the server; the first call starts it."""
+        """Send the request to the local server; the first call starts the server."""
         async with self._starting:
             if self._client is None:
-                # The server is in this process: no proxy is involved, and it needs no key.
+                # The server runs in this process, so it needs neither a proxy nor a key.
                 self._client = OpenAIBackend(await asyncio.to_thread(self._start), Access(proxies=False))
         return await self._client.complete(request)
 
@@ -96,10 +97,10 @@ class LlamaCppBackend:
         params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
         params.cpuparams.poll = params.cpuparams_batch.poll = 0
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
-        # One HTTP thread per slot, and two for connections whose callers have disconnected.
+        # One HTTP thread per slot, plus two threads for connections whose clients have disconnected.
         params.n_threads_http = self._slots + 2
         params.warmup = False
-        # Cache earlier turns of a conversation (MiB), so that they are not processed again.
+        # Size in MiB of the cache for earlier turns of conversations, so that these are not processed again.
         params.cache_ram_mib = 512
         # Keep the server's log off the terminal.
         params.verbosity = -1

@@ -1,4 +1,4 @@
-"""OpenAI, and every server that speaks its formats: Azure, vLLM, Ollama, llama.cpp, routers.
+"""A backend for OpenAI and for every server with its formats: Azure, vLLM, Ollama, llama.cpp, routers.
 
 The openai package is the client: it takes care of Azure's addresses, Entra ID tokens, organisations and projects,
 custom headers, proxies and certificates. evalsuite itself retries, limits requests and parses answers. For speed,
@@ -44,11 +44,11 @@ APIS = {
 """For each value of the parameter `api`: the path, and the module that writes requests and reads answers."""
 
 LARGEST_FILE = 2**30  # Maximum bytes of a batch's output, which has at most 50,000 answers.
-SHORTEST_SECRET = 8  # Characters; anything shorter is likelier a part of a word than a key, and is not masked.
+SHORTEST_SECRET = 8  # Minimum characters of a masked secret; shorter text is probably a part of a word.
 
 
 class OpenAIBackend:
-    """Any model behind an API that speaks OpenAI's format.
+    """Calls any model whose API uses OpenAI's formats.
 
     Args:
         address: the API's address; None for OpenAI itself.
@@ -71,7 +71,7 @@ class OpenAIBackend:
         self._opening = asyncio.Lock()
 
     def check(self) -> None:
-        """Check that there is a key for OpenAI itself; other servers may need none, and Azure may take a token."""
+        """Check that a key for OpenAI itself is set; other servers may need no key, and Azure may accept a token."""
         if self._address.is_openai and not self._access.key:
             kinds = f"no kind of model is called {self._unknown_kind!r}, and " if self._unknown_kind else ""
             raise BackendUnavailable(
@@ -118,7 +118,7 @@ class OpenAIBackend:
     async def _open(self) -> OpenAICalls:
         async with self._opening:
             if self._calls is None:
-                # Importing the package takes a second; other tasks continue meanwhile.
+                # Import in a thread, so that other tasks continue; the import takes a second.
                 package = await asyncio.to_thread(_import_client)
                 self._calls = package.OpenAICalls(self._address, self._access)
         return self._calls
@@ -141,11 +141,11 @@ class OpenAIBackend:
         return completion
 
     def for_files(self) -> OpenAIBackend:
-        """Return a backend for the same server that reads files of any size."""
+        """Return a backend for the same server without the usual limit on the size of answers, for files."""
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
     def line_of(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Format a request for a batch: path and body, never streamed."""
+        """Convert a request to the path and body of a batch's line; the answer is never streamed."""
         path, api = self._api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
@@ -172,7 +172,7 @@ class OpenAIBackend:
             return self._failure(error)
 
     async def offers(self) -> list[str] | None:
-        """List the names of the models that the server offers, at no cost; None if it has no list."""
+        """List the names of the server's models, at no cost; return None if the server has no list."""
         self.check()
         return _raise_failure(await self._list_models())
 
@@ -193,7 +193,7 @@ class OpenAIBackend:
             return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
     def _failure(self, error: Exception) -> Exception:
-        """Convert an exception of the client; drop its stack frames."""
+        """Convert an exception of the client, without its stack frames, which contain the key."""
         from evalsuite.models.transport import explain
 
         links = explain(error)
@@ -226,7 +226,7 @@ class OpenAIBackend:
         return Broken(f"the connection to {self.base_url} broke: {words}")
 
     def _name_proxy_hint(self) -> str:
-        """Name the proxy that was used, because the message of a failed connection does not."""
+        """Name the proxy that was used, because a failed connection's message does not name it."""
         address = urlsplit(self.base_url)
         host = address.hostname or ""
         if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
@@ -251,7 +251,7 @@ class OpenAIBackend:
 
 
 def _raise_failure(outcome: T | Exception) -> T:
-    """Raise an exception outside of its handler: the client's frames hold the key, and pytest would show them."""
+    """Raise an exception outside of the `except` block, because pytest would show the client's frames with the key."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

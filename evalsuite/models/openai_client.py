@@ -33,17 +33,17 @@ _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", d
 class DirectClient(httpx2.AsyncClient):
     """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks.
 
-    The base class builds other requests, such as files in a form.
+    Requests of other kinds, such as file uploads, are built by the base class.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
         super().__init__(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
         self._straight = transport
-        # Parsing an address takes a tenth of a call's time, and there are few addresses.
+        # Cache parsed addresses: parsing takes a tenth of a call's time, and there are few addresses.
         self._parsed: dict[str, httpx2.URL] = {}
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
-        """Build a request with the given headers only; the transport adds the host and the content's length."""
+        """Build a request with only the given headers; the transport adds `Host` and `Content-Length`."""
         content, timeout = parts.get("content"), parts.get("timeout")
         plain = all(parts.get(name) is None for name in parts.keys() - {"content", "timeout", "headers"})
         if not (plain and isinstance(content, bytes) and isinstance(timeout, httpx2.Timeout)):
@@ -55,7 +55,7 @@ class DirectClient(httpx2.AsyncClient):
             method,
             self._parsed[address],
             headers=parts["headers"],
-            # httpx2 does not inspect the content of a stream.
+            # Pass the content as a stream, because httpx2 then does not inspect the content.
             stream=httpx2.ByteStream(content),
             extensions={"timeout": timeout.as_dict()},
         )
@@ -84,7 +84,7 @@ async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
     return PreparedCall.of(requests[0])
 
 
-NO_KEY = "none"  # given to the package in place of a missing key; the header that would carry it is omitted
+NO_KEY = "none"  # Placeholder for a missing key, because the package demands a key; the header with the key is omitted.
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
@@ -116,14 +116,14 @@ def call_headers(address: Address, access: Access) -> dict[str, Any]:
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
         "Accept-Encoding": ACCEPTED,
-        # The package's headers about retries and time-outs; omitting them saves time.
+        # Omit the package's headers about retries and time-outs, because this saves time.
         "x-stainless-retry-count": Omit(),
         "x-stainless-read-timeout": Omit(),
     }
     if not access.key and not address.is_azure:
         headers["Authorization"] = Omit()
     if not access.trusted:
-        # Omit the user's headers, which the package would add, because they may be secrets, too.
+        # Omit the user's headers, which the package would add, because they may contain secrets.
         lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
         headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
     if address.login:
@@ -132,7 +132,7 @@ def call_headers(address: Address, access: Access) -> dict[str, Any]:
 
 
 def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
-    """Open a client for Azure: a deployment per model, `api-key` or an Entra ID token, and a version in the query."""
+    """Open a client for Azure: a deployment per model, an API key or Entra ID token, and the API version as a query."""
     query = shared.pop("default_query")
     version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
     if not version:
@@ -163,7 +163,7 @@ def _machine_credential(address: Address) -> AsyncTokenCredential:
 
 
 class _MachineIdentity(AsyncAzureOpenAI):
-    """An Azure client with tokens of Entra ID; closing it closes the credential, too."""
+    """An Azure client that uses Entra ID tokens; closing the client also closes the credential."""
 
     def __init__(self, credential: AsyncTokenCredential, **placed: Any) -> None:
         from azure.identity.aio import get_bearer_token_provider
@@ -194,7 +194,7 @@ class OpenAICalls:
     async def post(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        # Azure's address depends on the content, and tokens of Entra ID expire.
+        # Do not reuse prepared calls: Azure's address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
         prepared = self._prepared.get(path) or await self._prepare(path)
@@ -208,9 +208,10 @@ class OpenAICalls:
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
         azure = self._address.is_azure
-        # Azure reads the deployment's name from the body, which must be an object for that.
+        # The Azure client reads the deployment's name from the body, so it needs the body as an object.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
-        # Azure's client builds the deployment's address from a path. For others, a whole address saves time.
+        # The Azure client builds the deployment's address from a path. For other clients, a complete address saves
+        # time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which waits and asks again
-    """The server wants fewer requests.
+    """The server refused a request because of a rate limit.
 
     Attributes:
         retry_after: seconds that the server asks to wait; None if it states none.
@@ -23,15 +23,15 @@ class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which w
 
 
 class Transient(Exception):  # noqa: N818 - heard only by the gateway, which asks again
-    """The call failed, but may succeed next time: a broken connection, a fault of the server."""
+    """The call failed but may succeed next time, for example after a broken connection or a server error."""
 
 
 class Hopeless(BackendUnavailable):
-    """No later request can succeed either: a quota is used up, a model does not exist."""
+    """The call failed, and no later call can succeed, for example because a quota is used up."""
 
 
 class LostAnswer(Transient):
-    """The answer did not arrive completely; the server may have written it and may bill it."""
+    """The answer did not arrive completely; the server may have generated and billed the whole answer."""
 
 
 class WithheldAnswer(RequestRefused):
@@ -56,9 +56,9 @@ class Backend(Protocol):
     Creating a backend costs nothing and checks nothing; `check` and the first call check the model.
 
     Attributes:
-        identity: kind and address, without secrets; it is part of every key in the store.
-        metered: whether calls may cost money, so that the end of a run waits for those in flight.
-        connections: calls that the model can serve at once; None if only the run's limit applies.
+        identity: the backend's kind and address without secrets, which are part of every key in the store.
+        metered: whether calls may cost money; a run then waits at its end for calls in flight.
+        connections: the number of calls that the model can serve at once; None if only the run's limit applies.
     """
 
     identity: str
@@ -76,11 +76,11 @@ class Backend(Protocol):
         """Call the model once, without retries; the gateway sets `usage.cost`.
 
         Raises:
-            RateLimited: 429 or equivalent.
+            RateLimited: the server answered with the status 429 or an equivalent.
             Transient: the call may succeed next time.
             RequestRefused: this request can never succeed.
             BackendUnavailable: no request can succeed.
         """
 
     async def aclose(self) -> None:
-        """Close connections, and end processes."""
+        """Close the backend's connections, and end its processes."""

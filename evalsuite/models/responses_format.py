@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: what a request looks like on the wire, and what an answer means.
+"""OpenAI's Responses API: converts requests to JSON, and JSON answers to completions.
 
 Source: the OpenAI API reference, "Create a model response". `--model-param api=responses` selects this API.
 """
@@ -48,7 +48,7 @@ def _list_items(message: Message) -> list[dict[str, Any]]:
 
 
 def _convert_content(content: Any) -> Any:
-    """Convert a message's parts, because their types have other names in this API."""
+    """Rename the types of a message's parts, because this API uses other names than the chat API."""
     if isinstance(content, str):
         return content
     return [_convert_part(part) for part in content]
@@ -69,7 +69,7 @@ def _flatten_tool(tool: Any) -> dict[str, Any]:
 
 
 def rename_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename parameters of chat completions to this API's names."""
+    """Rename parameters of the chat API to the names of the Responses API."""
     body = dict(params)
     for name in ("max_tokens", "max_completion_tokens"):
         if name in body:

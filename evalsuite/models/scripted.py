@@ -1,4 +1,4 @@
-"""A model that answers from a script, `function:evalsuite.models.scripted:answer`; it tests a CI workflow for free."""
+"""A model with scripted answers (`function:evalsuite.models.scripted:answer`), to test a CI workflow at no cost."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MODEL = "function:evalsuite.models.scripted:answer"
-SCRIPT = "EVALSUITE_SCRIPT"  # environment variable that names the script: a JSON object of answers by question
+SCRIPT = "EVALSUITE_SCRIPT"  # Environment variable with the path of the script: a JSON object of answers by question.
 IGNORANCE = "I do not know."
 
 
 def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the script's answer to the longest question that the conversation contains.
 
-    Without a script, or if no question fits, the answer is `I do not know.`
+    Without a script, or if the conversation contains none of the questions, the answer is `I do not know.`
     """
     file = os.environ.get(SCRIPT)
     said = "\n".join(str(message.get("content")) for message in messages)

@@ -35,11 +35,11 @@ UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A request without its content, so that it can be sent again with another content."""
+    """A request without its content, which can be sent several times with different contents."""
 
     method: str  # The HTTP method.
     url: URL  # The whole address.
-    headers: CIMultiDict[str]  # The headers without the length of the content, which aiohttp adds.
+    headers: CIMultiDict[str]  # The headers without `Content-Length`, which aiohttp adds.
     timeout: aiohttp.ClientTimeout  # The time-outs of the call.
 
     @classmethod
@@ -131,12 +131,12 @@ def _yarl(address: str) -> URL:
 
 
 def _find_unpacker(encoding: str) -> Any:
-    """Return a function that decompresses a chunk in bounded pieces; None if nothing is compressed."""
+    """Return a function that decompresses a chunk in pieces of bounded size; None if the answer is not compressed."""
     if encoding in {"identity", ""}:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise WithheldAnswer(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
-    # Accept either header, gzip or zlib.
+    # Detect the format (gzip or zlib) from the header.
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack(chunk: bytes) -> Any:
@@ -152,7 +152,7 @@ def _make_socket(address: Any) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
-        # Not every system has all of these options.
+        # Some operating systems lack some of these options.
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     made.setblocking(False)
@@ -161,19 +161,19 @@ def _make_socket(address: Any) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """The cause of an exception."""
+    """The cause of a failed call."""
 
-    ours: Exception | None  # An exception of evalsuite that the package wrapped.
+    ours: Exception | None  # The exception of evalsuite that the openai package wrapped, if any.
     response: httpx2.Response | None  # The server's response, if it sent one.
     unreachable: bool  # Whether the connection could not be established, so nothing was sent.
     no_descriptor: bool  # Whether this process has no file descriptor left for a connection.
     timeout: bool  # Whether a time limit was exceeded.
-    network: bool  # Whether the connection failed, not the request.
+    network: bool  # Whether the connection failed, as opposed to the request.
     words: str  # The message of the innermost exception.
 
 
 def explain(error: BaseException) -> FailureCause:
-    """Examine an exception and its causes."""
+    """Find the cause of a failed call in an exception and its chain of causes."""
     links = _list_chain(error)
     last = links[-1]
     return FailureCause(
@@ -188,7 +188,7 @@ def explain(error: BaseException) -> FailureCause:
 
 
 def _words(error: BaseException) -> str:
-    """Return an exception's message in one line, without the status that some aiohttp exceptions invent."""
+    """Return an exception's message in one line, without the status that aiohttp adds if there was no response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
 

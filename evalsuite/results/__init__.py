@@ -1,4 +1,4 @@
-"""Records, runs and tallies: the files that a run writes, and the numbers that are computed from these files."""
+"""Records, runs and tallies: reads the files of a run, and computes metrics from them."""
 
 import lazy_loader
 

@@ -32,7 +32,7 @@ REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
 class _Resources:
-    """Contains the names of all metrics of resources, such as `judge_cost`."""
+    """The set of the names of all metrics of resources, such as `judge_cost`."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
@@ -67,7 +67,7 @@ RESOURCES = _Resources()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; else return zeros."""
+    """For a metric of tokens or costs, count the calls with estimated tokens, and all calls; else return zeros."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
@@ -90,7 +90,7 @@ def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
 
 
 class BuiltInMetrics(dict[str, Metric]):
-    """Declarations of a benchmark's metrics by name or pattern; look-up also finds built-in metrics."""
+    """Maps names or patterns to a benchmark's declared metrics; look-up also finds built-in metrics."""
 
     def __missing__(self, name: str) -> Metric:
         if built_in(name) is not None:
@@ -114,7 +114,7 @@ class BuiltInMetrics(dict[str, Metric]):
 
 
 def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Estimate the mean of an amount per case; few cases, or equal amounts, give an estimate without an interval."""
+    """Estimate the mean of an amount per case, without an interval if there are few cases or all amounts are equal."""
     from evalsuite import stats
 
     ran = cases.ran()
@@ -129,7 +129,7 @@ def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate |
 
 
 def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
-    """Estimate a percentile with the interval between two order statistics, for any distribution.
+    """Estimate a latency percentile, with an interval between two order statistics that is valid for any distribution.
 
     The interval follows from the binomial distribution of the number of cases below the true percentile: Conover,
     "Practical Nonparametric Statistics" (1999, section 3.2).

@@ -1,4 +1,4 @@
-"""Agreement of judges with people on labelled cases, and the judges' signatures."""
+"""Agreement of judges with people on cases that people labelled, and the judges' signatures."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class LabelledScore:
     score: str  # The score's name.
     label: float  # People's value; if several people labelled the case, the mean of their values.
     judge: float  # The judge's value.
-    passes: float | None = None  # The lowest value that passes; None if values are not pass/fail.
-    nominal: bool = False  # Whether values are preferences between two answers, from 0 to 1.
+    passes: float | None = None  # The lowest value that counts as passed; None if values do not pass or fail.
+    nominal: bool = False  # Whether the values are preferences between two answers, from 0 (second) to 1 (first).
     scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
     verdict: float | None = None  # The verdict of the majority of people; None derives the verdict from the label.
-    weight: float = 1.0  # The number of cases that the case represents, if cases were drawn with unequal probabilities.
+    weight: float = 1.0  # The number of cases that this case represents if cases were drawn with unequal probabilities.
 
     @property
     def verdicts(self) -> LabelPair | None:
-        """People's verdict and the judge's verdict; None if scores are not pass/fail, or if people are divided."""
+        """People's verdict and the judge's verdict; None if values do not pass or fail, or if people are divided."""
         if self.nominal:
             return side(self.label) if self.verdict is None else self.verdict, side(self.judge)
         if self.passes is None:
@@ -106,7 +106,7 @@ def judge_accuracy(tally: Tally) -> Estimate | None:
 
 
 def share_of_labels(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
-    """Compute the weighted mean of an outcome of labelled cases; None if `outcomes` is empty."""
+    """Estimate the weighted mean of an outcome over labelled cases; None if `outcomes` is empty."""
     if has_equal_weights(label for label, _ in outcomes):
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
     total = math.fsum(label.weight for label, _ in outcomes)
@@ -229,7 +229,7 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 
-MUTATIONS = "mutations"  # The key in a case's facts for the outcomes of mutation tests, by metric.
+MUTATIONS = "mutations"  # The key of the outcomes of mutation tests, by metric, in a case's facts.
 
 
 def _judge_mutations(metric: str, tally: Tally) -> Estimate | None:
@@ -267,7 +267,7 @@ UNEQUAL = (
 
 
 def explain_unmeasured(metric: str, tally: Tally) -> str:
-    """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if neither known reason applies."""
+    """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if no known reason applies."""
     labels = labelled_scores(tally)
     if metric in OF_VERDICTS and not any(label.verdicts for label in labels):
         return NO_VERDICTS

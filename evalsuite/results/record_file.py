@@ -1,4 +1,4 @@
-"""Export from a run's journal: `records.jsonl`, with one line per case, and the files that the cases' programs made."""
+"""Export `records.jsonl` (one line per case) and the files that the cases' programs made from a run's journal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _replace(file: Path, lines: Iterable[str]) -> None:
 
 
 def bring_up_to_date(folder: Path) -> bool:
-    """Write `records.jsonl` again if it lacks records of the journal; return whether the run has a readable journal."""
+    """Write `records.jsonl` again if records of the journal are missing; return whether the journal is readable."""
     journal = _journal(folder)
     if journal is None:
         return False
@@ -78,7 +78,7 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
 
 
 def take_in(journal: Journal, file: Path) -> None:
-    """Copy records into the journal from the file of another run, or from a file whose own journal is missing."""
+    """Copy records from a file into the journal; the file belongs to another run, or its own journal is missing."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.take(_readable(lines))
 
@@ -118,7 +118,8 @@ def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
             for name, content in (*_list_pictures(event), *_list_texts(event)):
-                # A record may come from an untrusted source, so a name must not lead out of the folder.
+                # Replace special characters: a record may come from an untrusted source, and a name must not leave the
+                # folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content

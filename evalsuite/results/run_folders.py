@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
-LONGEST_NAME = 200  # Bytes; file systems allow 255, but other tools append to the name.
+LONGEST_NAME = 200  # Maximum bytes of a name. File systems allow 255, but other tools append to the name.
 LAST = "last"  # The name that means the newest run, except for unnamed runs of selected cases (`-k`, ids).
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """The decisions of a run that ended before all of its cases had run."""
+    """The early decisions of a run that ended before all of its cases had run."""
 
     cases: Count
     planned: Count
@@ -39,7 +39,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Numbers of a benchmark's cases and samples, both available and selected."""
+    """The numbers of a benchmark's available and selected cases and samples."""
 
     cases: Count
     selected: Count
@@ -185,7 +185,7 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
                     f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
                 ) from error
             if name is None:
-                # Another session has created this folder in the meantime.
+                # Another session has just created this folder.
                 continue
         return folder
 
@@ -205,7 +205,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
 
 
 def find_folder(reports: Path, name: str) -> RunFolder:
-    """Find the folder of an earlier run by name, path or one of its files; `last` is the newest run."""
+    """Find an earlier run's folder by its name, its path, or the path of a file in it; `last` is the newest run."""
     if name != LAST:
         for path in (reports / name, Path(name)):
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
@@ -222,7 +222,7 @@ def find_folder(reports: Path, name: str) -> RunFolder:
 
 
 def _tries_out(folder: Path) -> bool:
-    """Tell whether an unnamed run covers only selected cases (chosen by -k or by id)."""
+    """Tell whether an unnamed run has only cases selected by -k or by id."""
     try:
         info = RunFolder(folder).info()
     except RunError:
@@ -245,7 +245,7 @@ def begun(folder: Path) -> tuple[str, int]:
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
-        # Sorting ignores damage; only a command that reads this run reports the damage.
+        # Ignore a damaged `run.json` here; a command that reads this run reports the damage.
         started = ""
     return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 

@@ -40,7 +40,7 @@ class GuardedMetric:
         """Compute the metric over some cases; None if the metric is undefined or the computation failed."""
         self.failure = ""
         try:
-            # Despite the annotation, a function may return a bare number by mistake.
+            # Check the type, because a user's function may return a bare number by mistake.
             result: object = self._compute(cases)
         except RunError as error:
             self.failure = str(error)
@@ -82,7 +82,7 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
 
 @dataclass(frozen=True, slots=True)
 class StoredBenchmark:
-    """A benchmark's entry in `summary.json`, for readers without its code."""
+    """A benchmark's entry in `summary.json`, which is used if the benchmark's code is not available."""
 
     cases: int
     metrics: dict[str, Estimate | None]
@@ -126,7 +126,7 @@ class Bench:
         return _WithBuiltIn(own, scored)
 
     def _look_up(self, metric: str, cases: Tally) -> Estimate | None:
-        """Return a derived metric's stored value, which exists only for all cases together."""
+        """Return a derived metric's stored value; only the value over all cases is stored."""
         if self.stored is None or len(cases) != len(self.tally) or len(cases) != self.stored.cases:
             raise RunError(self.gone)
         return self.stored.metrics[metric]
@@ -143,7 +143,7 @@ class Run:
 
     @property
     def baselines(self) -> Sequence[str]:
-        """Distinct names of the runs that this run was compared with, as the user wrote them."""
+        """The distinct names of this run's baselines, as the user wrote them."""
         named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
         return tuple(dict.fromkeys(named))
 
@@ -261,7 +261,7 @@ def _read_stored(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
 
 
 class _Sharing:
-    """Makes rows that share equal objects, because most tags, usages and fingerprints repeat within a run."""
+    """Makes rows that share equal objects to save memory, because most tags, usages and fingerprints repeat."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -289,7 +289,7 @@ def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
     offset = 0
     with stream:
         for number, line in enumerate(stream, 1):
-            # Skip a last line without a line end, because the run was killed while writing this line.
+            # Skip a last line without a line end, because the run was killed while it wrote this line.
             if line.endswith(b"\n"):
                 yield offset, _parse(line, file, number)
             offset += len(line)
@@ -333,7 +333,7 @@ def _read_count(summary: Path) -> int | None:
 
 
 def flat_row(record: Record) -> dict[str, Any]:
-    """Convert a record to one row: tags become columns `tag.NAME`, scores `score.NAME`, several targets a JSON list."""
+    """Convert a record to one row. Tags become columns `tag.NAME`, scores `score.NAME`, several targets a JSON list."""
     target = record.target
     return {
         "case": record.case,

@@ -1,4 +1,4 @@
-"""Tallies: collections of rows. Tallies can be added, and have methods for means, intervals and groups."""
+"""Tallies: collections of rows (records without long texts), with methods for sums, means, intervals and groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
-UNMEASURED = "unmeasured"  # The fact that explains, for each metric, why a case lacks the score.
+UNMEASURED = "unmeasured"  # The fact that states for each metric why the case has no score.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Estimate:
 
     @classmethod
     def of(cls, value: float, low: float, high: float, n: int = 0) -> Estimate | None:
-        """Make an estimate from computed numbers; None if the value is NaN, and no interval if the bounds are NaN."""
+        """Make an estimate; return None if the value is NaN, and omit the interval if the bounds are NaN."""
         if math.isnan(value):
             return None
         return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
@@ -45,7 +45,7 @@ Question = tuple[str, str]  # A sample's id without its mode, then the mode.
 
 
 def whatever_the_mode(sample: str, mode: str) -> str:
-    """Remove the mode from the end of a sample's id; only the ids of benchmarks with several modes end in a mode."""
+    """Remove the mode from the end of a sample's id; only benchmarks with several modes append it to the id."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
 
@@ -174,8 +174,8 @@ class Tally:
         """Estimate the mean, with an interval whose method depends on the values that scores can take.
 
         Scores of 0 and 1 get a share's interval (`stats.share_interval`), and scores within known bounds get the
-        betting interval. Both are valid for any number of cases. Other scores get the t interval. They get no interval
-        if all clusters have the same mean, because such a sample does not show that scores cannot vary.
+        betting interval. Both are valid for any number of cases. Other scores get the t interval. If all clusters have
+        the same mean, there is no t interval, because equal values do not prove that scores cannot vary.
 
         Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
 
@@ -204,7 +204,7 @@ class Tally:
         return Estimate(mean, interval.low, interval.high, len(values))
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
-        """Estimate a metric in [0, 1]; same as `estimate` with these bounds."""
+        """Estimate the mean of a score in [0, 1], as `estimate` does with these bounds."""
         return self.estimate(metric, confidence, (0.0, 1.0))
 
 
@@ -216,7 +216,7 @@ def _make_interval(
     shares = all(value in (0.0, 1.0) for value in values)
     apart = len(set(clusters))
     if shares and apart == len(values):
-        # The result equals `share_interval`, but needs no import of numpy, which takes a sixth of a second.
+        # Same result as `share_interval`, but without importing numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if apart < 2:
         return None

@@ -76,8 +76,8 @@ def kappa_interval(
     """Compute plain or weighted kappa with an interval by the normal approximation.
 
     The standard error follows Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
-    (Psychological Bulletin 72, 1969). For perfect agreement this error is 0, although a few items prove little, so the
-    lower bound is computed by `kappa_floor`.
+    (Psychological Bulletin 72, 1969). For perfect agreement, this error is 0 even for very few items, so `kappa_floor`
+    computes the lower bound.
 
     Args:
         categories: all possible labels in their order, which determines the weights. None uses the labels found, which
@@ -234,7 +234,7 @@ def _make_jackknife_by_cluster(
         bounds=(-1.0, 1.0),
         confidence=confidence,
     )
-    # If the jackknife has no interval, for example because all replicates are equal, only kappa's range is certain.
+    # Without a jackknife interval (for example if all replicates are equal), return the coefficient's whole range.
     return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 

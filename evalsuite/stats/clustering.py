@@ -1,4 +1,4 @@
-"""Means of clustered values, their standard errors, intervals if all clusters are equal, and the jackknife.
+"""Means of clustered values and their standard errors, intervals for equal clusters, and the jackknife.
 
 Cases that share a source are not independent, and neither are epochs of one sample; only clusters are independent.
 """
@@ -20,7 +20,7 @@ T = TypeVar("T")
 ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
 
 
-_SAME = 1e-9  # Width of an interval, relative to the largest value, below which all values count as equal.
+_SAME = 1e-9  # Interval width, relative to the largest value, below which all values count as equal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ClusteredMean:
         return float(stdtrit(self.freedom, level))
 
     def interval(self, confidence: float) -> Interval:
-        """Compute the two-sided t interval: the whole line for one cluster, a single point if nothing varies."""
+        """Compute the two-sided t interval: unbounded for one cluster, a single point if all clusters are equal."""
         if math.isinf(self.error):
             return Interval(-math.inf, math.inf)
         reach = self.quantile((1 + confidence) / 2) * self.error
@@ -162,13 +162,13 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
     """
     probability(confidence, "confidence")
     interval = clustered_mean(values, clusters).interval(confidence)
-    # The sums of clusters with equal values may differ by rounding errors.
+    # Use a tolerance, because sums of equal values may differ by rounding errors.
     noise = _SAME * max(map(abs, values))
     return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)
 
 
 def unlike_share(clusters: int, confidence: float = 0.95) -> float:
-    """Bound from above the population's share of unequal clusters, given that all observed clusters are equal."""
+    """Compute an upper bound of the population's share of deviating clusters if all observed clusters are equal."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - probability(confidence, "confidence")) / 2) / clusters))
@@ -179,7 +179,7 @@ def interval_of_sameness(
 ) -> Interval:
     """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
 
-    The interval is valid for statistics that weigh clusters evenly, such as means and differences of means. A share p
+    The interval is valid for statistics that weight clusters equally, such as means and differences of means. A share p
     of clusters changes such a statistic by at most p times the distance to the bound. Kappa can change more (see
     `kappa_floor`), and so can rank correlations (see `rank_interval`).
     """

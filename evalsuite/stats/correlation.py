@@ -105,12 +105,12 @@ def rank_replicates(
 def rank_interval(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient, *, confidence: float = 0.95
 ) -> tuple[float, Interval]:
-    """Compute the mean coefficient of several pairs of variables, with the jackknife's interval and a guard.
+    """Compute the mean coefficient of several pairs of variables, with a jackknife interval that has a minimum width.
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
     agree, the sample may lack a rare case that disagrees, and no jackknife can account for such a case. So the interval
-    is extended to the coefficients with two additional clusters of opposite extremes, and with two of equal extremes.
-    This guard is evalsuite's own; `docs/statistics.md` has its simulation.
+    is extended to two coefficients: one with two additional clusters of opposite extremes, one with two of equal
+    extremes. This extension is evalsuite's own; `docs/statistics.md` has its simulation.
     """
     value, without = rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -131,7 +131,7 @@ def rank_interval(
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-MORE_CLUSTERS = 2  # One cluster gives intervals (of 12 to 100 pairs) with up to 16% misses; two clusters give up to 6%.
+MORE_CLUSTERS = 2  # Added clusters. In simulations (12 to 100 pairs), up to 6% of intervals miss; with one, up to 16%.
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 
@@ -185,7 +185,7 @@ def _compute_spearman(tables: Array) -> Array:
 def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
     totals, counts = np.maximum(tables.sum(axis=(1, 2)), 1.0), (tables.sum(axis=2), tables.sum(axis=1))
     x, y = (values - (count @ values / totals)[:, None] for values, count in zip((rows, columns), counts, strict=True))
-    # Rounding errors may give a constant variable a tiny variance.
+    # Count distinct values, because rounding errors may give a constant variable a tiny variance.
     varied = np.logical_and(*((count > 0).sum(axis=1) > 1 for count in counts))
     found: Array = np.where(varied, _correlate(tables, x, y), np.nan)
     return found

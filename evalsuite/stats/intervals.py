@@ -51,10 +51,10 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     Each bound is wrong with a probability of at most (1 - confidence) / 2. Clopper and Pearson, "The use of confidence
     or fiducial limits" (Biometrika 26, 1934). Arguments and errors are as for `wilson_interval`.
     """
-    wilson_interval(successes, n, confidence)  # checks the arguments
+    wilson_interval(successes, n, confidence)  # Raises ValueError if an argument is invalid.
     half, failures = (1 - confidence) / 2, n - successes
     if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
-        # With few terms, a plain sum avoids importing scipy, which takes a tenth of a second.
+        # For few cases, use a plain sum, because importing scipy takes a tenth of a second.
         return _make_exact_of_few(int(successes), int(n), half)
     from scipy.special import betaincinv
 
@@ -216,12 +216,12 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
 
 
 def _bound_of_skewed(totals: Array, sizes: Array, level: float) -> float:
-    """Compute the mean minus the transformed quantile of t times the error; levels below 0.5 give upper bounds."""
+    """Compute the mean minus the error times the transformed t quantile; levels below 0.5 give upper bounds."""
     import numpy as np
 
     mean = mean_of_clusters(totals, sizes)
     residuals = totals - sizes * mean.mean
-    residuals = residuals / np.abs(residuals).max()  # so that cubes of tiny amounts are not rounded to zero
+    residuals = residuals / np.abs(residuals).max()  # Scaled, so that cubes of tiny amounts are not rounded to zero.
     skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
     quantile = mean.quantile(level)
     if abs(skewness) > ROUNDING:

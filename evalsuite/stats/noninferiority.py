@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power for an equal model: 5% may stay undecided, the same share that a test may call worse by mistake.
+# The power for an equal model: 5% may stay undecided, the same share that a test may wrongly call worse.
 EQUAL_PASSES = 0.95
 
 
@@ -97,12 +97,13 @@ class PairedClusters:
     """Paired scores as sums over clusters; a higher score is better.
 
     Attributes:
-        before: each cluster's sum of the baseline's scores, counted from the lowest score of both runs.
-        after: each cluster's sum of the candidate's scores, counted from the same score.
+        before: each cluster's sum of the baseline's scores, from each of which the lowest score of both runs is
+            subtracted.
+        after: each cluster's sum of the candidate's scores, from each of which the same lowest score is subtracted.
         sizes: the number of cases of each cluster.
         margin: the smallest loss that matters.
         scale: the largest difference that two scores can have.
-        shares: whether the scores are 0 or 1, one per cluster.
+        shares: whether all scores are 0 or 1 and each cluster has one case.
     """
 
     before: Array
@@ -319,10 +320,11 @@ def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -
 
 
 def _sign_bound(totals: Array) -> float:
-    """Compute the lowest p-value that a two-sided sign-flip test can have: 2^(1 - k) for k clusters that changed.
+    """Compute the lowest possible p-value of a two-sided sign-flip test: 2^(1 - k) for k clusters that changed.
 
-    The t test needs this bound because similar runs differ in few cases. Four losses and no gain among a hundred cases
-    are significant by the t test alone, although four changes of an equal model go one way with a probability of 1/8.
+    The t test needs this bound because similar runs differ in few cases. By the t test alone, four losses and no gain
+    among a hundred cases are significant. But for equal models, four changes have the same sign with a probability of
+    1/8.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
@@ -378,14 +380,15 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     """Compare two runs by a statistic that is not a mean over cases (a kappa, a correlation), with the jackknife.
 
     The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t; its degrees of
-    freedom are the number of groups minus 1. The test of the margin has the two guards of `compare_paired`: an
-    additional cluster that lost the whole scale, and the probability that rare losses were not observed.
+    freedom are the number of groups of clusters in `without` minus 1. The test of the margin has the two guards of
+    `compare_paired`: an additional cluster that lost the whole scale, and the probability that rare losses were not
+    observed.
 
     Args:
         values: the statistic in the baseline, then in the candidate, on the same cases.
         without: the same two values, computed without each group of clusters; at least two groups.
         n: the number of cases.
-        clusters: the number of independent clusters of cases, at least the number of groups.
+        clusters: the number of independent clusters of cases, at least the number of groups in `without`.
 
     Other arguments are as for `compare_paired`.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from evalsuite.stats.inputs import Array
 
-MOST_CASES = 10**9  # Limit of the search for the number of cases.
+MOST_CASES = 10**9  # Largest number of cases that the search tries.
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -70,11 +70,11 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-@lru_cache(maxsize=8)  # The search for the detectable drop needs the same result many times.
+@lru_cache(maxsize=8)  # Cached, because the search for the detectable drop needs the same result many times.
 def _find_most_wins(first: int, last: int, level: float) -> Array:
     """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
     changed = np.arange(first, last + 1)
-    few, many = np.full(changed.shape, -1), changed // 2 + 1  # no drop if half are won
+    few, many = np.full(changed.shape, -1), changed // 2 + 1  # With half of the changes won, there is no drop.
     while (many - few > 1).any():
         middle = (few + many) // 2
         significant = 2 * _at_most(middle, changed, 0.5) <= level
@@ -101,7 +101,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     if power_share(n, discordance, 1.0, confidence) < power:
         return math.inf
     low, high = 0.0, 1.0
-    while high - low > 1e-4 * high:  # enough digits for printing
+    while high - low > 1e-4 * high:  # Precise enough for the printed digits.
         middle = (low + high) / 2
         enough = power_share(n, discordance, middle, confidence) >= power
         low, high = (low, middle) if enough else (middle, high)
@@ -167,8 +167,8 @@ def detectable_mean(
 def required_n_share(difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
     """Compute how many cases McNemar's exact test needs to show a drop of a share with the given power.
 
-    The result has the given power, but one case fewer does not. Some larger numbers may lack the power, too, because
-    exact power does not rise steadily with the number of cases.
+    The result is a number of cases that gives the power, while one case fewer does not. Some larger numbers may also
+    lack the power, because the exact power does not rise monotonically.
 
     Args:
         difference: size of the true drop, in (0, 1].
@@ -204,7 +204,7 @@ def _fewest(enough: Callable[[int], bool], start: int) -> int:
     return high
 
 
-MOST_EPOCHS = 1000  # Limit of the search for the number of epochs.
+MOST_EPOCHS = 1000  # Largest number of epochs that the search tries.
 POWER = 0.8
 
 
@@ -214,7 +214,7 @@ class DifferenceVariance:
 
     between: float  # The variance of the questions' true differences, on the metric's scale squared.
     within: float  # The variance of one answer's score around its question's mean, in one run.
-    # Whether scores are 0 or 1 and questions independent, so that McNemar's test applies to a single epoch.
+    # Whether scores are 0 or 1 and questions are independent, so that McNemar's test can be used with one epoch.
     shares: bool = False
     # The factor by which questions that share a source increase the variance of a mean; 1 without such questions.
     crowding: float = 1.0

@@ -106,7 +106,7 @@ def _make_range(*scores: Array) -> tuple[float, float]:
 
 
 def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute a bound of the estimate, with an additional case; a negative level gives the lower bound."""
+    """Compute a bound of the estimate after adding the worst possible case; a negative level gives the lower bound."""
     from scipy.special import stdtrit
 
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())
@@ -123,14 +123,14 @@ def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: fl
 
 
 def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, shares: Array) -> float:
-    """Compute the tuning that makes the interval shortest if labels have weights, clipped to [0, 1]."""
+    """Compute the tuning parameter that minimizes the interval's length for weighted labels; clip it to [0, 1]."""
     labels, scores = (shares * (values - float((shares * values).mean())) for values in (human, machine))
     variance = float((scores**2).mean()) + len(human) / len(everything) * float(everything.var())
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 
 def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
-    """Compute the tuning that makes the interval shortest, cov(Y, f) / ((1 + n/N) var(f)), clipped to [0, 1]."""
+    """Compute the tuning parameter that minimizes the interval's length, cov(Y, f) / ((1 + n/N) var(f)), in [0, 1]."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Statistics of preferences between two answers: Bradley-Terry ratings, and win rates at equal lengths."""
+"""Statistics of preferences between two answers: Bradley-Terry ratings, and length-controlled win rates."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def controlled_win_rate(
     same_length(outcomes, rival_lengths, "wins and rival_lengths")
     differences = numbers(lengths, "lengths") - numbers(rival_lengths, "rival_lengths")
     spread = float(differences.std())
-    # At each of two extreme length differences, add a quarter of a win and of a loss. Otherwise, the effect of length
-    # would be infinite if the longer answer always wins.
+    # Add a quarter of a win and a quarter of a loss at two extreme length differences. Without them, the coefficient of
+    # length would be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)

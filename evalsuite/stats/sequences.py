@@ -1,13 +1,13 @@
-"""Confidence sequences: intervals that stay valid however often they are checked.
+"""Confidence sequences: intervals that stay valid regardless of how often they are checked.
 
 The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. So a run may
 stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
 cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. In the second
 case, give this number as `population`: the interval is then about the mean of these cases, and shrinks to this mean.
 
-If the interval becomes empty, it has excluded the truth (with at most the probability above), or, more likely, the
-order was not random. The interval is then reset to the bounds that follow from counting. So a run whose answers change
-midway is not decided by its first half.
+An empty interval means that the true mean was excluded (which is improbable, see above) or that the order was not
+random. The interval is then reset to the bounds that are certain given the values so far. So if a model's answers
+change midway, the first half of the run does not decide the result.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class ConfidenceSequence(Protocol):
 
 
 def left_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
-    """Bound the mean of a population of values in [0, 1] with certainty, given the sum of n sampled values."""
+    """Compute certain bounds of the mean of a population of values in [0, 1], given the sum of n sampled values."""
     if population is None:
         return 0.0, 1.0
     return total / population, (total + population - n) / population
 
 
 def check_population(population: int | None, n: int = -1) -> None:
-    """Refuse an empty population, and a further value after a population's last case."""
+    """Raise ValueError for a population without cases, and for more values than the population has cases."""
     if population is not None and population < 1:
         raise ValueError(f"a population has at least one case; got {population}")
     if n == population:
@@ -150,7 +150,7 @@ class _FiniteShare:
         self.ones = 0
 
     def bound_after(self, ones: int, n: int) -> float:
-        """Find the bound after n values by excluding improbable numbers of ones, from the lowest number upwards."""
+        """Find the bound after n values: exclude improbable numbers of ones in the population, lowest number first."""
         rest = self.population - n
         self.ones = max(self.ones, ones)
         while self.ones < ones + rest and self._is_unlikely(self.ones, ones, n):
@@ -171,7 +171,7 @@ def _log_choose(n: int, k: int) -> float:
 
 
 GRID = 1000  # Number of cells of the range: bounds are rounded outwards to a thousandth of the range.
-TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk: the paper's c.
+TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk; c in the paper.
 
 
 class BoundedSequence:
@@ -277,7 +277,7 @@ class _Gambler:
         return remaining[impossible:] / (self._population - self._n)
 
     def leave(self, limit: float) -> None:
-        """Drop the means above a limit to save time, because the opposite one-sided test has already excluded them."""
+        """Drop the means above a limit to save time, because the opposite gambler has already excluded these means."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
