@@ -69,7 +69,7 @@ class PendingBatches:
         return [words for sender in list(self._senders) for words in sender.waits(now)]
 
     def detach_if_idle(self) -> None:
-        """With `--detach`, end the session once all requests are in batches; called after each poll of a batch."""
+        """End a session with `--detach` once all requests are in batches; called after each poll of a batch."""
         if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
             waits = self.waits()
             self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")

@@ -27,7 +27,7 @@ class Judgement(Generic[T]):
     value: T  # The parser's result.
     text: str  # The answer that was parsed.
     log: Log  # The messages exchanged, as plain data for `Score.log`.
-    # Log-probabilities of the answer, if they were requested and the backend returns them.
+    # Log-probabilities of the answer's tokens; None unless requested and returned by the backend.
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 
@@ -40,7 +40,7 @@ async def ask_until_parsed(
     read_cut_off: bool = False,
     **params: Any,
 ) -> Judgement[T]:
-    """Ask a judge; after a malformed answer, ask again and describe the problem."""
+    """Send a prompt to a judge; after a malformed answer, send it again with a description of the problem."""
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in messages]
     problem = ""
@@ -95,23 +95,23 @@ class StructuredAnswers:
             try:
                 return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
             except RequestRefused:
-                # If the server refused for another reason, it also refuses the request without a schema.
+                # Retry without a schema; if the server refused for another reason, it will refuse this request, too.
                 self.refused.add(model.name)
         return await ask_until_parsed(model, prompt, parse, **options)
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """Make the schema of an object that has exactly these properties."""
+    """Make the JSON schema of an object that has exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def whole_number(low: int, high: int) -> dict[str, Any]:
-    """Make the schema of a whole number, both ends included."""
+    """Make the JSON schema of a whole number from `low` to `high`, both included."""
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
 class HasLog(Protocol):
-    """A judgement with its messages."""
+    """A judgement that has a log of its messages."""
 
     @property
     def log(self) -> Sequence[Mapping[str, Any]]: ...
@@ -121,7 +121,7 @@ L = TypeVar("L", bound=HasLog)
 
 
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all calls; if calls failed, raise the error of the failed call that is first in the given order.
+    """Wait for all calls; if some failed, raise the error of the first failed call in the given order.
 
     A task group would cancel the other calls after the earliest failure. Here, every call ends, so the reported error
     and the cost do not depend on the order in which servers answer.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
 ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
-MOST_ITEMS = 200  # Longer lists are refused, because each item needs a call.
+MOST_ITEMS = 200  # Maximum items of a list; longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # Maximum characters of a claim that a record keeps.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
@@ -94,17 +94,17 @@ class YesNo:
 class Template(OnScale):
     """The whole prompt of a judge that was trained on this prompt, such as Prometheus, and a reader of its answers."""
 
-    text: str  # Each `{name}` is replaced by the section of this name.
+    text: str  # The prompt, in which each `{name}` is replaced by the section with this name.
     low: int
     high: int
-    reader: str | Callable[[str], float] | None = None  # A pattern with one group, whose last match gives the score.
+    reader: str | Callable[[str], float] | None = None  # A pattern (the last match's group is the score) or a parser.
 
     def __post_init__(self) -> None:
         if isinstance(self.reader, str) and re.compile(self.reader).groups != 1:
             raise SettingsError(f"read={self.reader!r}: a pattern has one group, around the score")
 
     def names(self) -> set[str]:
-        """List the sections that the prompt shows."""
+        """List the names of the sections that the prompt contains."""
         return set(PLACEHOLDER.findall(self.text))
 
     def request(self) -> str:
@@ -221,7 +221,7 @@ class Each(OnScale):
         return self.combine(items, [Reading(self._score(entry), one_line(entry.get("reason"))) for entry in entries])
 
     def split(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Separate the items' texts from the other sections; return None if one call judges all items."""
+        """Split the sections into other sections and the items' texts; return None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None
@@ -232,12 +232,12 @@ class Each(OnScale):
         return Items(self.item, self.section)
 
     def question_about_one(self) -> YesNo | Likert:
-        """Return the question about one item, which is shown in a separate section."""
+        """Return the question about a single item, which the prompt shows in a separate section."""
         question = f"Of the {self.item} in its section: {self.question}"
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 
     def combine(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
-        """Combine the readings of all items; the value is NaN unless more than half of the readings are decided."""
+        """Combine the readings of all items; the value is NaN unless more than half of the readings have a verdict."""
         if not items:
             return Reading(self.none, f"there is no {self.item}")
         told = [
@@ -263,7 +263,7 @@ class Each(OnScale):
 
 
 def _find_list(text: str, key: str) -> list[Any] | None:
-    """Find the list under a key of a JSON object; None if objects contradict one another or are retracted."""
+    """Find the list under a key of a JSON object; None if objects contradict one another or if one is retracted."""
     text = remove_thoughts(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -278,7 +278,7 @@ def _average_precision(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Items(OnScale):
-    """Asks for a list of items, such as the claims of an answer; the reading's `parts` have the items as names."""
+    """Requests a list of items, such as the claims of an answer; the items become the names in `Reading.parts`."""
 
     item: str
     section: str
@@ -310,7 +310,7 @@ def read_yes_or_no(value: Any) -> float:
     return read
 
 
-Verdicts = dict[int, tuple[float, str]]  # the verdict and the reason, by the question's number
+Verdicts = dict[int, tuple[float, str]]  # The verdict (1.0 or 0.0) and the reason, by the question's number.
 
 NUMBERED = re.compile(
     rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
@@ -389,7 +389,7 @@ class Checklist:
 class Tree:
     """A decision tree: yes/no questions whose answers lead to further questions or to a score.
 
-    The judge answers all questions at once; the answers then select the path through the tree.
+    The judge answers all questions in one call; the answers then determine the path through the tree.
 
     Attributes:
         root: `{"question": ..., "yes": <node or number>, "no": <node or number>}`

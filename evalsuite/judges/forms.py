@@ -64,7 +64,7 @@ CANNOT_TELL_PATTERN = (
 )
 CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
 CHOICES_OR_NONE: Choice[PairVerdict] = Choice({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
-PLAIN = ("1", "2", "tie")  # the three verdicts that a prompt offers
+PLAIN = ("1", "2", "tie")  # The three verdicts between which the judge chooses.
 
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,
@@ -94,7 +94,7 @@ class Reading:
 
     value: float  # The value; NaN if the judge cannot tell.
     reason: str  # The reason, in one line.
-    parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn.
+    parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn, by name.
 
     @property
     def decided(self) -> bool:
@@ -103,7 +103,7 @@ class Reading:
 
 
 class OnScale:
-    """Criteria on a scale of whole numbers; the lowest number is the worst."""
+    """Criteria whose scale consists of whole numbers, of which the lowest is the worst."""
 
     __slots__ = ()
     low: int
@@ -123,7 +123,7 @@ class Likert(OnScale):
     """One question on a scale of whole numbers.
 
     Attributes:
-        question: what the judge examines; empty if the name is clear by itself.
+        question: the question to the judge; empty if the name of the score is clear by itself.
         low: the worst score.
         high: the best score.
         anchors: descriptions of some or all points of the scale.
@@ -173,7 +173,7 @@ class Likert(OnScale):
         return f"{self.label} ({self.low} to {self.high}{meaning}){self._list_anchors()}"
 
     def check(self, value: float) -> float:
-        """Check a score and return it.
+        """Return a score if it is on the scale.
 
         Raises:
             ValueError: the score is off the scale.
@@ -310,7 +310,7 @@ class GradedChoice(ChoiceForm):
         return f"{ChoiceForm.task(self)} By how much?"
 
     def parse(self, text: str) -> Opinion:
-        """Read the preference; a verdict without a degree, such as `Verdict: 1`, is refused."""
+        """Read the preference; raise ValueError for a verdict without a degree, such as `Verdict: 1`."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _as_preference(read)
 

@@ -1,4 +1,4 @@
-"""Probability-weighted scores: the expected score instead of the most probable one.
+"""Probability-weighted scores: the expected score instead of the most probable score.
 
 Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section
 2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, if the backend
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_SAMPLES = 20
 FIVE_POINTS = replace(QUALITY, high=5)
-ALTERNATIVES = 20  # Alternatives to request for each token: the maximum of OpenAI's API.
+ALTERNATIVES = 20  # Number of alternative tokens to request for each token: the maximum of OpenAI's API.
 LOW_MASS = 0.5  # An expected score is flagged if the total probability of all scores is below this value.
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
@@ -43,11 +43,11 @@ class WeightedScore:
 
     score: float  # The expected score, on the aspect's scale.
     method: str  # The source of the distribution: `logprobs` or `samples`.
-    mass: float  # The total probability of all scores before scaling to 1; for samples, the share that could be read.
+    mass: float  # The total probability of all scores before scaling to 1; for samples, the share of readable samples.
     log: Log
 
     def plain(self) -> dict[str, Any]:
-        """Return the facts `method` and `mass`, and `little` if the scores' total probability is low."""
+        """Return the facts `method` and `mass`, and the fact `little` if the total probability of all scores is low."""
         little = {"little": True} if self.mass < LOW_MASS else {}
         return {"method": self.method, "mass": self.mass, **little}
 
@@ -56,7 +56,7 @@ class WeightedScore:
 class Weighted:
     """Scores each aspect of each answer separately; of two answers, the answer with the higher score is better."""
 
-    # Aspects on scales of one-digit numbers, so that a score is one token.
+    # The aspects to score, on scales of one-digit numbers, so that each score is one token.
     aspects: tuple[Likert, ...] = (FIVE_POINTS,)
     samples: int = MOST_SAMPLES  # The number of samples to draw if the backend returns no log-probabilities.
     attempts: int = 3  # Maximum requests until an answer can be read.
@@ -121,7 +121,7 @@ class Weighted:
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _use_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
-        # At temperature 0, all samples would be equal.
+        # Replace a temperature of 0, because all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples, log = await gather_readable(asked, self.samples // 2 + 1)
@@ -133,7 +133,8 @@ async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: L
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Some servers refuse log-probabilities. A server that refuses for another reason also refuses the samples.
+        # Use samples instead, because some servers refuse log-probabilities. A server that refuses for another reason
+        # will also refuse the samples.
         return None
     weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
@@ -172,7 +173,7 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) ->
     The result is None if no token is a score, or if all scores have a probability of zero.
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
-    # An answer such as `1. Score: 4` has a number before its score.
+    # Prefer tokens with the parsed score, because an answer such as `1. Score: 4` contains another number.
     matching = [token for token in scores if _score(token.token, aspect) == score] or scores
     if not matching:
         return None

@@ -1,4 +1,4 @@
-"""Human labels, in the metadata of samples and in the sheets of `evalsuite judge sheet`."""
+"""Reads human labels from the metadata of samples and from the sheets of `evalsuite judge sheet`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: each score's human `label`, and comparison settings; empty if no score has a label.
+    """Make the fact `people`: for each score, the human `label` and how to compare it; empty if no score has a label.
 
     Args:
         nominal: whether scores are categories rather than points on a scale.
     """
     human = sample.metadata.get("human")
     if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:
-        return {}  # The label belongs to the case's comparisons.
+        return {}  # Labels such as `first` belong to comparisons of two answers, not to scores.
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
     labels = {name: _sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
     low, high = scale or (-math.inf, math.inf)
@@ -82,7 +82,7 @@ def _sample_label(sample: Sample, label: Any) -> float:
 
 
 def read_sheet(path: Path) -> dict[str, float]:
-    """Read the labels in one sheet, by case; rows without a label are left out."""
+    """Read the labels in one sheet, by case name; rows without a label are left out."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -97,7 +97,7 @@ def read_sheet(path: Path) -> dict[str, float]:
             raise DatasetError(path, f"line {number}", f"{case} again", "each case once")
         if not text.strip():
             continue
-        # Spreadsheets in many countries use a decimal comma.
+        # Accept decimal commas, because spreadsheets in many countries use them.
         label = read_label(text.replace(",", "."))
         if label is None:
             expected = f"a number or one of {', '.join(LABELS)}"
@@ -107,7 +107,7 @@ def read_sheet(path: Path) -> dict[str, float]:
 
 
 def read_weights(path: Path) -> dict[str, float]:
-    """Read the number of cases that each case of a sheet represents; empty if all cases were equally likely."""
+    """Read each case's weight (the number of cases that it represents) from a sheet; empty if all weights are equal."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
     weights: dict[str, float] = {}

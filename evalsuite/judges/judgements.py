@@ -1,4 +1,4 @@
-"""Opinions, ballots, the combination of ballots into one result, and the signature of a judge."""
+"""A judge's opinions (parsed judgements), ballots (an opinion with judge and order), their combination, signatures."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
-PREFERENCE = "preference"  # the score of a comparison: the preference for the first of two answers, from 0 to 1
+PREFERENCE = "preference"  # The name of a comparison's score: the preference for the first of two answers, from 0 to 1.
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-VERSION = 4  # Increase this number when answers are read or combined differently, because the prompts stay equal.
+VERSION = 4  # Part of each signature. Increase it if the reading or combining of answers changes, but not the prompts.
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """One parsed judgement."""
+    """One parsed judgement: scores, or the verdict on two answers."""
 
-    # Scores by aspect for one answer; by position (`first`, `second`) if two answers are scored; `preference` if
-    # the verdict has degrees.
+    # Scores: by aspect for one answer, by position (`first`, `second`) for two answers, or as `preference` if the
+    # verdict has degrees.
     scores: Mapping[str, float] = field(default_factory=dict)
-    verdict: PairVerdict | None = None  # the better of two answers; None if only one answer is judged
+    verdict: PairVerdict | None = None  # The better of two answers; None if only one answer is judged.
 
     def exchange(self) -> Opinion:
-        """Return the same opinion for the two answers in the other order."""
+        """Return the same opinion, with the two answers in the opposite order."""
         scores = {
             SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
         }
@@ -47,15 +47,15 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One judge's opinion for one order of the answers."""
+    """One judge's opinion about the answers in one order."""
 
-    judge: str  # The debater's name, or the number of the repetition.
+    judge: str  # The debater's name or, without a panel, the number of the repetition.
     model: str
     swapped: bool  # Whether the second answer was shown first.
-    opinion: Opinion  # `first` is always the case's first answer, even if it was shown second.
+    opinion: Opinion  # The opinion, in which `first` is the case's first answer, even if the judge saw it second.
 
     def plain(self) -> dict[str, Any]:
-        """Return the ballot as plain data, for facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
+        """Return the ballot as JSON data for a case's facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
         return {
             "judge": self.judge,
             "model": self.model,
@@ -72,7 +72,7 @@ class Assessment:
     opinion: Opinion
     ballots: tuple[Ballot, ...]
     log: Log
-    # Further facts, such as the method of a weighted score.
+    # Further facts for the case's record, such as the method of a weighted score.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -81,7 +81,7 @@ class Assessment:
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def plain(self) -> dict[str, Any]:
-        """Return the data for records: `verdict`, `calls`, `ballots`, facts, and `cut_off` if answers were cut off."""
+        """Return JSON data for records: `verdict`, `calls`, `ballots`, facts, and `cut_off` if answers were cut off."""
         ballots = [ballot.plain() for ballot in self.ballots]
         facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
         return facts | count_cut_off(self.log)
@@ -94,10 +94,10 @@ def count_cut_off(log: Log) -> dict[str, int]:
 
 
 class Judge(Protocol):
-    """A way to judge: one model asked once or several times, or a panel."""
+    """A method of judging: one or several judgements of one model, or a panel."""
 
     def prompts(self) -> Sequence[str]:
-        """List the sentences of the prompts, without the judged texts; the signature covers these sentences."""
+        """List the sentences of the prompts without the judged texts, for the judge's signature."""
         ...
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
@@ -114,7 +114,7 @@ class Form(Protocol):
     def task(self) -> str: ...
 
     def request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the answer; with `End`, only the answer's last lines have this form."""
+        """Write the task and the form of the answer; if `lead` is `End`, only the last lines must have this form."""
         ...
 
     def schema(self) -> dict[str, Any]:
@@ -122,11 +122,11 @@ class Form(Protocol):
         ...
 
     def parse(self, text: str) -> Opinion:
-        """Read the opinion, where `first` is the answer that was shown first."""
+        """Parse the opinion, in which `first` is the answer that was shown first."""
         ...
 
     def combine(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions, where `first` is the case's first answer."""
+        """Combine several opinions, in which `first` is the case's first answer."""
         ...
 
 
@@ -137,7 +137,7 @@ def majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
 
 
 def better(first: float, second: float) -> PairVerdict:
-    """Compare the scores of two answers."""
+    """Return which of two answers has the higher score, or `tie`."""
     if math.isclose(first, second, rel_tol=1e-12):
         return "tie"
     return "first" if first > second else "second"
@@ -154,7 +154,7 @@ def mean_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The readable ballots for one order of the answers, a message per unreadable ballot, and the log."""
+    """The judgements for one order of the answers: readable ballots, a message per unreadable ballot, and the log."""
 
     ballots: tuple[Ballot, ...]
     problems: tuple[str, ...]
@@ -164,8 +164,8 @@ class Round:
 def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
     """Combine the ballots for all orders of the answers into one result.
 
-    If ballots are missing, both orders keep equal weight, because each order corrects the position bias of the other
-    order.
+    Both orders have equal weight even if ballots are missing, because each order corrects the position bias of the
+    other order.
 
     Args:
         rounds: one per order.
@@ -183,12 +183,12 @@ def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = Non
 
 
 def has_result(verdicts: int, judgements: int) -> bool:
-    """Tell whether there is a result: more than half of the readable judgements have a verdict."""
+    """Tell whether more than half of the readable judgements have a verdict, so that there is a result."""
     return 2 * verdicts > judgements
 
 
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
-    """Declare a score, and the metric that counts the cases without a verdict separately; see `COUNTED_APART`."""
+    """Declare a score, and the metric for the share of cases without a verdict; see `COUNTED_APART`."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 
@@ -200,10 +200,11 @@ def _combine_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
 
 
 def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
-    """Write a line that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
+    """Write a text that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
-    Two signatures are equal if the same models get the same prompts. The hash covers the models, the parameters that
-    the user set for the whole run (without keys and other secrets), the content, and the sentences of all judges.
+    Two signatures are equal if the same models get the same prompts. The hash is over the models, the parameters that
+    the user set for the whole run (without keys and other secrets), the content, and the sentences that all judges
+    share.
 
     Args:
         models: the judge's models; empty if the model under test itself judges.
@@ -225,7 +226,7 @@ def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) ->
 
 
 def describe(settings: Any) -> str:
-    """Write a repr without memory addresses, because addresses differ in every process."""
+    """Return a repr without memory addresses, because addresses differ in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 
 

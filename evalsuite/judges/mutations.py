@@ -1,4 +1,4 @@
-"""Mutation tests of judges: small corruptions that must lower a score, and tricks that must not change a verdict."""
+"""Mutation tests of judges: small corruptions must lower an answer's score, and tricks must not change the verdict."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did
 CODE = re.compile(r"```|^(?: {2,}|\t)(?![-*•\d])\S", re.MULTILINE)
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 STEP = re.compile(r"(?:First|Second|Third|Then|Next|After that|Finally|Lastly)\b")
-PASSAGES = ("passages", "contexts", "documents")  # Keys of the texts that an answer cites.
+PASSAGES = ("passages", "contexts", "documents")  # Keys (of metadata or facts) of the passages that an answer cites.
 
 
 def _change_number(text: str, rng: Random) -> str | None:
@@ -79,7 +79,7 @@ def _change_name(text: str, rng: Random) -> str | None:
 
 
 def _begins_sentence(name: re.Match[str], text: str) -> bool:
-    """Tell whether a word may be capitalised only because it begins a sentence; false if the text is only a name."""
+    """Tell whether a word may be capitalised only because it begins a sentence; false if the whole text is a name."""
     return name[0] != text.strip(" .!\n") and bool(re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", text[: name.start()]))
 
 
@@ -161,10 +161,10 @@ RULES: Mapping[str, Rule] = {
 
 
 def corrupt(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Yield the case with one corruption: in the answer, in another assistant message or in a tool call.
+    """Yield copies of the case, each with one corruption in the answer, in another message or in a tool call.
 
     Args:
-        others: further cases, whose passages may replace the case's own passages.
+        others: other cases, whose passages may replace the passages of this case.
     """
     sample, transcript = case
     if kind == "citations":
@@ -208,7 +208,7 @@ def _is_json(text: str | None) -> bool:
 
 
 def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Yield the case with a citation of another passage's number, then the case with another case's passages."""
+    """Yield the case with the number of a wrong passage in a citation, then the case with another case's passages."""
     sample, transcript = case
     passages = _find_passages(case)
     for text in list_texts(transcript):
@@ -284,7 +284,7 @@ def _reverse_list(text: str) -> str | None:
 
 
 def _reformat(text: str) -> str | None:
-    """Turn a list into running text, and running text into a list; return None for JSON and code."""
+    """Convert a list to running text, or running text to a list; return None for JSON and code."""
     if _is_json(text) or CODE.search(text):
         return None
     if LIST_MARK.search(text):
@@ -314,7 +314,7 @@ def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
 
 # Tricks that may raise a bad answer's score.
 PERSUASIONS = ("injection", "demands", "padding", "confidence", "own_name")
-PRESENTATIONS = ("format", "position")  # Tricks that may also lower a good answer's score.
+PRESENTATIONS = ("format", "position")  # Tricks that may raise a bad answer's score or lower a good answer's score.
 WRITTEN: Mapping[str, str] = {
     "names": "Replace one name in the text by another name, so that the text becomes wrong. Change nothing else.",
     "negations": "Turn one statement of the text into its opposite. Change nothing else.",
@@ -330,7 +330,7 @@ TRICKS = (*PERSUASIONS, *PRESENTATIONS, "language", "wording")
 
 
 def is_plausible(kind: str, text: str, changed: str) -> bool:
-    """Check a model's text by rule: a corruption must be a small change, and a trick must keep all numbers."""
+    """Check a text that a model changed: a corruption must be a small change, and a trick must keep all numbers."""
     if changed.strip() in ("", "NONE", text.strip()):
         return False
     if kind in CORRUPTIONS:

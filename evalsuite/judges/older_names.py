@@ -1,4 +1,4 @@
-"""Older names of judges, which keep working; `rubric` makes the same judges."""
+"""Deprecated functions that make judges; `rubric` makes the same judges."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
-    """Let one judge score the answer without reasons; `rubric(scale=(1, 10))` asks for reasons first."""
+    """Let one judge score the answer without reasons; `rubric(scale=(1, 10))` requests reasons before the score."""
     checked = {"temperature": 0.0, **select_generation_params(single, params)}
     return JudgeScorer(Sampled(ScoresForm(read_aspects(aspects)), attempts=attempts, params=checked), model=model)
 
 
 def pairwise(rival: str = "target", **options: Any) -> JudgeScorer:
-    """Let one judge decide which of two answers is better: `rubric(compare=rival)`."""
+    """Let one judge choose the better of two answers; same as `rubric(compare=rival)`."""
     return cast("JudgeScorer", rubric(compare=rival, **options))
 
 
 def multiple_evidence(
     aspects: Sequence[str | Likert] = (), *, samples: int = 3, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
-    """Let one judge give reasons and scores several times: `rubric(scale=(1, 10), compare=rival, samples=3)`."""
+    """Let one judge give reasons and scores several times; see `rubric(scale=(1, 10), compare=rival, samples=3)`."""
     return cast("JudgeScorer", rubric(read_aspects(aspects, QUALITY), compare=rival or (), samples=samples, **options))
 
 
 def weighted(
     aspects: Sequence[str | Likert] = (), *, samples: int = MOST_SAMPLES, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
-    """Compute expected scores: `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
+    """Compute expected scores: same as `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
     return cast(
         "JudgeScorer",
         rubric(

@@ -45,7 +45,7 @@ class DebaterRole:
 
     Attributes:
         name: the name that the other debaters see.
-        prompt: A description of the debater and of what the debater examines.
+        prompt: the description of the debater and of the debater's task.
         model: the debater's model; None means the judge model.
     """
 
@@ -105,14 +105,14 @@ class Wording:
     form: Form
 
     def describe(self, debater: DebaterRole) -> str:
-        """Describe the debater; the text is the system message of the debater's prompts."""
+        """Write the debater's description, which becomes the system message of the debater's prompts."""
         return ROLE_PROMPT.format(prompt=debater.prompt, name=debater.name, office=SYSTEM_PROMPT)
 
     def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
         """Write a prompt for one debater.
 
         Args:
-            heard: the speeches that the debater sees, each with its speaker.
+            heard: the earlier speeches that the debater sees, each with its speaker.
         """
         sections = mark_sections([*subject.parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.task())
@@ -138,14 +138,14 @@ class Wording:
 class Panel:
     """Debaters who speak in turns; in the last turn, each gives a judgement.
 
-    `turns` includes the last turn, so two debaters in two turns speak four times. With one_by_one, each debater sees
-    all earlier speeches, also in the last turn. With simultaneous, each debater sees the shuffled speeches of earlier
-    turns. With a summarizer, each debater sees only summaries of all earlier speeches.
+    `turns` includes the last turn, so two debaters in two turns speak four times. With `one_by_one`, each debater sees
+    all earlier speeches, also those of the same turn. With `simultaneous`, each debater sees the shuffled speeches of
+    earlier turns. With `simultaneous_summarizer`, each debater sees only summaries of earlier turns.
     """
 
     form: Form
     debaters: tuple[DebaterRole, ...]  # The debaters, in the order of speaking.
-    strategy: Strategy = "one_by_one"  # Which speeches each debater sees, and when.
+    strategy: Strategy = "one_by_one"  # The rule for the order of speaking and for the speeches that each debater sees.
     turns: int = 2  # The number of turns, including the judgement.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
     summarizer: str | None = None  # The model that writes summaries; None means the judge model.
@@ -153,7 +153,7 @@ class Panel:
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
-    # Whether each debater also casts a secret ballot after each turn except the last, to show changes of mind.
+    # Whether each debater also votes secretly after each turn except the last, to show changes of opinion.
     interim: bool = False
     wording: Wording | None = field(default=None, repr=False)  # The prompts; None means the default prompts.
 
@@ -215,7 +215,7 @@ class Debate:
     model: Model  # The judge model.
     swapped: bool  # Whether the second answer is shown first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
-    spoken: list[Part] = field(default_factory=list)  # All simultaneous speeches so far, including hidden speeches.
+    spoken: list[Part] = field(default_factory=list)  # With a simultaneous strategy: all speeches, even unseen ones.
     ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
     problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
     # The secret ballots, as plain data, each with its turn.
@@ -230,7 +230,7 @@ class Debate:
             self.log.append(self._log_entry(debater.name, 0, described))
 
     async def hold(self) -> Round:
-        """Hold the debate; a debate that fails has no ballots."""
+        """Run the debate; if it ends in a `JudgeError`, the result has no ballots."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._hold_turn(turn)
@@ -260,7 +260,7 @@ class Debate:
         return await self._ask(debater, turn, stage, self.panel.form.parse)
 
     def _record_contributions(self, contributions: Sequence[Speech[Any] | UnreadableSpeech], turn: int) -> list[Part]:
-        """Log the contributions, count the last turn's speeches as ballots, and return the visible speeches."""
+        """Log a turn's contributions, store the last turn's judgements as ballots, and return the visible speeches."""
         speeches = self._log_speeches(contributions)
         if turn == self.panel.turns:
             self.ballots += map(self._ballot, speeches)
@@ -278,13 +278,13 @@ class Debate:
         return [speech.part() for speech in self._log_speeches([summary])]
 
     def _log_speeches(self, contributions: Sequence[Speech[T] | UnreadableSpeech]) -> list[Speech[T]]:
-        """Log the contributions; return only the speeches."""
+        """Log the contributions of a turn; return only the readable speeches."""
         for contribution in contributions:
             self.log.extend(contribution.log)
         return [one for one in contributions if isinstance(one, Speech)]
 
     def _ballot(self, speech: Speech[Opinion]) -> Ballot:
-        """Convert a judgement to a ballot, where `first` is the case's first answer."""
+        """Convert a judgement to a ballot, in which `first` is the case's first answer."""
         opinion = speech.value.exchange() if self.swapped else speech.value
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
@@ -299,7 +299,8 @@ class Debate:
         self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T], **options: Any
     ) -> Speech[T] | UnreadableSpeech:
         def take_own_entries(log: Sequence[Mapping[str, Any]]) -> Log:
-            # Leave out the prompt, because the debate's log contains it already; keep repeated questions.
+            # Leave out the prompt, because the debate's log already contains its parts; keep later messages of repeated
+            # requests.
             return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
 
         options = {"attempts": self.panel.attempts, **options, **self.panel.params}

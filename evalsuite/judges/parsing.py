@@ -64,19 +64,19 @@ CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall
 """Words that suggest that another verdict follows."""
 
 
-Item = tuple["str | Mapping[str, Any]", bool]  # a line or a JSON object of an answer, and whether it is a quotation
+Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether it is quoted.
 
 
 class NoStatementError(ValueError):
-    """An answer lacks a field of the form."""
+    """A judge's answer lacks a field of the requested form."""
 
 
 class Value(Protocol[T_co]):
-    """The values that a form allows."""
+    """The set of values that a field of a form may have."""
 
     @property
     def pattern(self) -> str:
-        """The regular expression of the texts to pass to `read`."""
+        """The regular expression that matches the texts to pass to `read`."""
         ...
 
     def read(self, text: str) -> T_co | None:
@@ -84,7 +84,7 @@ class Value(Protocol[T_co]):
         ...
 
     def fits_reason(self, why: str) -> bool:
-        """Tell whether a value stays unambiguous if this reason follows the value."""
+        """Tell whether a value is still unambiguous if this reason follows it."""
         ...
 
 
@@ -108,7 +108,7 @@ class NumberForm:
 
 @dataclass(frozen=True)
 class Choice(Generic[T]):
-    """One of several meanings, each with a regular expression for its synonyms."""
+    """A value with one of several meanings; each meaning has a regular expression for its synonyms."""
 
     options: Mapping[T, str]
 
@@ -189,7 +189,7 @@ class AnswerForm(Generic[T]):
         for item, start, end in find_objects(text):
             items += self._split_lines(text[at:start])
             before = text[:start].rstrip(" \t")
-            # An object in the middle of a sentence is a quotation.
+            # A JSON object in the middle of a sentence counts as a quotation.
             items.append((item, bool(before) and before[-1] not in "\n:>`"))
             at = end
         rest = text[at:]
@@ -211,7 +211,7 @@ class AnswerForm(Generic[T]):
         return lines
 
     def _read_item(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
-        """Read the labelled statements in an object or a line; a line with any other text has no statements."""
+        """Read the labelled statements in a JSON object or a line; a line with any other text contains no statement."""
         if not isinstance(item, str):
             return list(self._read_object(item))
         line = NUMERAL.sub("", item)
@@ -242,7 +242,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_alone(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; in the last line, also accept a boxed value or a sentence at the end."""
+        """Read a line that is only a value; the last line may also have a boxed value, or a sentence at its end."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -269,7 +269,7 @@ def read_value(field: Any, value: Value[T]) -> T | None:
 
 
 def keeps_value(match: re.Match[str], value: Value[Any]) -> bool:
-    """Tell whether the reason after a value leaves the value unchanged."""
+    """Tell whether the reason after a value does not contradict or weaken the value."""
     why = match.groupdict().get("why")
     return why is None or not (HEDGE.match(why) or not value.fits_reason(why))
 
@@ -286,14 +286,14 @@ def _plain(label: str) -> str:
 def remove_thoughts(text: str) -> str:
     """Remove the model's visible reasoning.
 
-    Truncated reasoning extends to the end of the text. Reasoning without an opening tag begins at the start
-    of the text, because some chat templates put that tag into the prompt.
+    Truncated reasoning extends to the end of the text. Reasoning may lack the opening tag, because some chat templates
+    put this tag into the prompt; it then begins at the start of the text.
     """
     return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
 def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
-    """Find at most 20 JSON objects in a text, each with its start and end."""
+    """Yield at most 20 JSON objects in a text, each with its start and end position."""
     decoder, at, tried = json.JSONDecoder(object_pairs_hook=_check_pairs), text.find("{"), 0
     while at >= 0 and tried < MOST_OBJECTS:
         tried += 1
@@ -307,7 +307,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
 
 
 def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that contains a name with two different values; Python's parser would keep the last value."""
+    """Raise an error if a name has two different values in an object; Python's parser would keep the last value."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:

@@ -1,4 +1,4 @@
-"""`rubric`, a judge with your own criteria, and ready-made rubrics that accept the options of `rubric`."""
+"""`rubric`, which makes a judge with your own criteria, and ready-made rubrics with the same options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "expected"]
-CONFIRMING_TEMPERATURE = 1.0  # the temperature of repeated questions; at 0, a judge would repeat its answer
+CONFIRMING_TEMPERATURE = 1.0  # The temperature of repeated requests; at 0, a judge would repeat its answer.
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -67,7 +67,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             quality.
         template: the whole prompt of a judge that was trained on this prompt (such as Prometheus), in place of
             criteria. `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
-            of the case. No mark separates the answer from the instructions.
+            of the case. The answer under test is not marked, so it could pass for instructions.
         read: reads the score from the answer to a template: a pattern with one group, whose last match counts, or a
             function that raises ValueError if it finds no score. By default, the answer is read like an answer on a
             `scale`.
@@ -205,7 +205,7 @@ class Vote:
     log: Log
 
     def plain(self, name: str) -> dict[str, Any]:
-        """Return the vote in the form of a ballot in records; see `Ballot.plain`."""
+        """Return the vote as JSON data in the same form as `Ballot.plain`."""
         value = {name: self.reading.value} if self.reading and self.reading.decided else {}
         return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
 
@@ -280,7 +280,7 @@ class Rubric:
         return self.instruction(self.criteria or criteria_of(sample)).partition("\nReply with one JSON object")[0]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge would have to find items in an empty answer, which contains no items."""
+        """Tell whether the criteria are about items of the answer, but the answer is empty and so contains no items."""
         fields = self._fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -288,7 +288,7 @@ class Rubric:
     async def _confirm(
         self, criteria: Criteria, shown: Shown, model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
-        """Request more votes after a failure, until there are `confirm_failures` votes."""
+        """Request more votes if the first verdict is a failure, until there are `confirm_failures` votes."""
         value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
             return value, votes
@@ -323,14 +323,15 @@ class Rubric:
         return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
 
     async def ask(self, criteria: Criteria, shown: Shown, model: Model, at: int, *, again: bool = False) -> Vote:
-        """Request one judgement; long answers may take several calls."""
+        """Request one judgement, in several calls if the items of a long answer are judged separately."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split(shown.parts)):
             vote = await self._ask_one_by_one(criteria, shown, *split, model=model, at=at, again=again)
             return replace(vote, judge=name)
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
         options = {**params, **self.params}
-        # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
+        # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
+        # once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         options["attempts"] = self.attempts
         try:
@@ -350,7 +351,7 @@ class Rubric:
         self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
     ) -> Vote:
         """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
-        plain = replace(self, steps=(), examples=())  # Steps and examples may be about all items together.
+        plain = replace(self, steps=(), examples=())  # Steps and examples may refer to all items together.
         votes: list[Vote] = []
         if not criteria.given:
             votes.append(await replace(plain, cannot_tell=False).ask(criteria.list_items(), shown, **seat))
@@ -387,7 +388,7 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote]) -> list[float]:
-    """List the values of the judgements; empty if at least half of the readable judgements have no value."""
+    """List the values of the judgements; empty unless more than half of the readable judgements have a value."""
     readings = [vote.reading for vote in votes if vote.reading]
     values = [reading.value for reading in readings if reading.decided]
     return values if has_result(len(values), len(readings)) else []

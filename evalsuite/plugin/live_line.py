@@ -1,4 +1,4 @@
-"""Progress while cases run: a live line below pytest's own output or, without a terminal, a line every 30 seconds."""
+"""Shows progress while cases run: a live line below pytest's output or, without a terminal, a line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ FIRST, EVERY = 8.0, 30.0  # Seconds before the first line and between lines, if 
 USUAL_WIDTH = 80  # Columns of a terminal that does not report its width.
 LONGEST = 1000  # Maximum characters of a line, if the output is not a terminal.
 COLLECTING = "evalsuite: the cases are being collected"
-ENOUGH = 5  # minimum finished cases to estimate the time left; with fewer, answers are counted instead
+ENOUGH = 5  # Minimum finished cases for estimating the remaining time from cases; before, it is estimated from answers.
 
 # Control sequences of ECMA-48 and of the VT100, which every current terminal supports.
 ERASE_BELOW = "\x1b[J"
-MAKE_ROOM = "\x1bD\x1b[1A"  # adds a line below the cursor, even on the last row
+MAKE_ROOM = "\x1bD\x1b[1A"  # Adds a line below the cursor, even if the cursor is on the last row.
 BELOW, BACK = "\x1b7\x1b[1B\r\x1b[2K", "\x1b8"
 
 
 class StatusFile:
     """Wraps the terminal's file, so that pytest's output first erases the live line below.
 
-    While a test runs, pytest captures the terminal's file, and the live line would count as the test's output.
-    Therefore the line is written to a duplicate of the file descriptor, made before the tests.
+    While a test runs, pytest captures the file descriptor, so the live line would count as the test's output.
+    Therefore, the line is written to a duplicate of the descriptor, which is made before the first test.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -108,7 +108,7 @@ class LiveLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Print, without a terminal, that a large suite is being collected, because pytest prints nothing."""
+        """Print that a large suite is being collected if the output is not a terminal; pytest itself prints nothing."""
         if not self._terminal.isatty:
             self._open()
 
@@ -173,7 +173,7 @@ class LiveLine:
                 file.print_line(fit_to_width(self.list_parts(now), LONGEST) if self._has_called_model else COLLECTING)
 
     def _announce(self, file: StatusFile) -> None:
-        """Print the gateway's notices since the last update: outages, fewer connections than requested."""
+        """Print the gateway's notices since the last update, such as outages."""
         if self._has_called_model:
             notices = self._listener.run.access.gateway.notices
             while self._announced < len(notices):
@@ -181,10 +181,10 @@ class LiveLine:
                 file.print_line(escape_for_terminal(notices[self._announced - 1]))
 
     def list_parts(self, now: float) -> list[tuple[int, str]]:
-        """Return the parts of the line with their ranks; a narrow terminal drops the greatest ranks first."""
+        """Return the parts of the line, each with its rank; a narrow terminal drops the highest ranks first."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        # Count only this session's calls, because a resumed run takes over earlier sessions' cost without their calls.
+        # These are this session's calls: a resumed run takes over the cost of earlier sessions, but not their calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.outages()]
@@ -225,7 +225,7 @@ def estimate_seconds_left(seconds: float, done: int, answers: int, total: int) -
 
 
 def fit_to_width(parts: Sequence[tuple[int, str]], width: int) -> str:
-    """Join the parts in one line; drop the parts of the greatest rank until the line fits."""
+    """Join the parts to one line; until the line fits, drop the parts with the highest rank."""
     kept = list(parts)
     while len(kept) > 1 and len(_join_parts(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Scores = Mapping[str, Any]
 
-VARIABLE = "EVALSUITE_MUTANT"  # Holds the fault as JSON, so that workers receive it, too.
+VARIABLE = "EVALSUITE_MUTANT"  # Environment variable with the fault as JSON, so that workers receive it, too.
 
 
 class Fault(NamedTuple):
@@ -118,7 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(case_record)["run_rule_scorer"] = partial(mutate, scoring.run_rule_scorer)
     vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
     if fault.mutant == "flattered":
-        # A changed scorer also has another version.
+        # Change the scorers' version, too, because a scorer that really changed would have another version.
         vars(scoring)["_write_version"] = lambda *_: "a mutant"
 
 
@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Empty a test file."""
+    """Replace the fault's test file by an empty module."""
     fault = read_fault()
     if fault and fault.mutant == "emptied" and str(module_path) == fault.file:
         return _EmptyModule.from_parent(parent, path=module_path)

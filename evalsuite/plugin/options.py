@@ -50,7 +50,7 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=dest, default=None, help=shown, **taken)
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
-            # In an ini file, the key of a list is the plural, unless another option has the plural as its name.
+            # In an ini file, the key of a list is in the plural, unless another option already has this name.
             free = all(other.ini_key != f"{option.ini_key}s" for other in OPTIONS)
             name, aliases = (f"{option.ini_key}s", [option.ini_key]) if free else (option.ini_key, [])
             parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
@@ -71,7 +71,7 @@ def name_former_options(config: pytest.Config) -> list[str]:
 
 
 def list_models(args: Sequence[str]) -> list[str]:
-    """List the different models that a command line names; these replace a model of the ini file."""
+    """List the distinct models in a command line; they take precedence over the model of the ini file."""
     named = [
         arg.removeprefix("--model=")
         for before, arg in pairwise(("", *args))
@@ -83,7 +83,7 @@ def list_models(args: Sequence[str]) -> list[str]:
 def requests_cases(config: pytest.Config) -> bool:
     """Tell whether the command line requests cases: by one of evalsuite's options, or by the id of a test.
 
-    If it does not, as with plain `pytest` in a project with unit tests, cases without a model are skipped.
+    Without a request, as with plain `pytest` in a project with unit tests, cases are skipped if no model is available.
     """
     return names_option(config) or any("::" in arg for arg in config.args)
 
@@ -118,7 +118,7 @@ def read_config_settings(config: pytest.Config) -> Settings:
 
 
 def _read_ini(config: pytest.Config, name: str) -> Any:
-    """Read a key of the ini file or of `-o`; add the key to pytest's error, which names the key only for TOML."""
+    """Read a key of the ini file or of `-o`; add the key to pytest's error, which contains it only for TOML."""
     import pytest
 
     try:
@@ -128,7 +128,7 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
 
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:
-    """Refuse a misspelt ini key, because pytest only warns of it, and a misspelt gate would never be decided."""
+    """Refuse unknown ini keys: pytest only warns of them, so a gate under a misspelt key would never be decided."""
     known = {
         name for option in OPTIONS for name in (option.ini_key, *([f"{option.ini_key}s"] if option.repeat else ()))
     }
@@ -139,9 +139,9 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:
-    """Refuse settings in a file or a section that pytest does not read, because their gates would not be decided."""
+    """Refuse settings in a file or section that pytest does not read, because gates in it would not be decided."""
     if config.option.inifilename:
-        # The user chose the file with `-c`.
+        # Accept the file, because the user chose it with `-c`.
         return
     root, here = config.rootpath, config.invocation_params.dir
     folders = [root, *(folder for folder in root.parents if folder.is_relative_to(here))]
@@ -158,10 +158,10 @@ def refuse_unread_settings(config: pytest.Config) -> None:
 
 
 def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
-    """Refuse to collect from a run's folder, even if the command names the folder, since runs may come from anybody.
+    """Refuse to collect tests from a run's folder, even if the command names it, because runs may come from anybody.
 
     Args:
-        taken: paths that a replayed or resumed run names; they must belong to this suite.
+        taken: the paths that a replayed or resumed run selects, which must belong to this suite.
     """
     root, here = config.rootpath, config.invocation_params.dir
     for arg in config.args:

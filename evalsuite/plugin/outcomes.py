@@ -1,6 +1,6 @@
 """Makes a case's record from the exceptions of its item's phases, and adapts the reports that pytest shows.
 
-For a case that misses its threshold, a block with question, answer and scores replaces the traceback.
+If a case misses its threshold, the report shows a text block with question, answer and scores instead of the traceback.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except pytest.exit.Exception:
-        # The user has quit the debugger after the case failed; pytest makes no further report to carry the record.
+        # Send the record now: the user has quit the debugger, so pytest makes no further report of this case.
         _send_record(item)
         raise
     finally:
@@ -91,7 +91,7 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Advance the queue of cases to the item."""
     if item.config.option.setupplan:
-        # With --setup-plan, pytest only lists the fixtures.
+        # Solve nothing, because with --setup-plan pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
     process.begin_item(item, nextitem)
@@ -102,7 +102,7 @@ def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 def make_report(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let pytest make the report of one phase of an item, and add the case's block and record."""
+    """Let pytest make the report of one phase of an item, and add the case's text block and record."""
     case = get_case(item)
     if call.excinfo is None or case is None:
         report = yield
@@ -142,14 +142,14 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
         record = findings.make_record(case, item.nodeid, process.model_name or "")
-        # A test that reads no score by its name may depend on any score.
+        # Show all scores if the test reads no score by name, because it may then depend on any score.
         few = findings.read and item.config.option.verbose <= 0
         main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
         explain_failure(item, call, report, case_block(record, scores={main, *findings.read} if few else ()))
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
-    """Skip a case for which --until-decided had no money left: it is neither a failure nor an error."""
+    """Mark a case as skipped, because the budget of a run with --until-decided was spent before the case ended."""
     findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
     report.outcome = "skipped"
     report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
@@ -165,13 +165,13 @@ class ReportTrimmer:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
         result = yield
-        # A worker has already sent the record.
+        # Drop the record, which the worker has already sent.
         report.__dict__.pop(RECORD, None)
         if not report.passed or report.sections:
             return result
         report.keywords = NO_KEYWORDS
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        # Only `--durations` shows a setup or a teardown that passed; a worker prints no results.
+        # Keep passed setups and teardowns only for `--durations`; a worker prints nothing.
         shown = report.when == "call" and not self._worker
         if terminal is not None and not shown and self._config.option.durations is None:
             for reports in terminal.stats.values():
@@ -206,7 +206,7 @@ def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> 
     kept = findings.make_kept_record(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, findings.failures))
-    # Delete the findings, because transcripts are large and pytest keeps all items until the end.
+    # Delete the findings to save memory, because transcripts are large and pytest keeps all items until the end.
     del item.stash[FINDINGS]
 
 
@@ -214,7 +214,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     """Add the block to the report of a failed case, in place of the traceback unless `--tb` asks for one.
 
     An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
-    so that junit, pytest-html and workers handle it like a traceback.
+    so that JUnit reports, pytest-html and workers handle it like a traceback.
     """
     from evalsuite.plugin.pytest_internals import is_traceback, show_failure
 
@@ -225,7 +225,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
         return
     # Leave out the class names of evalsuite's own exceptions.
     is_ours = isinstance(raised.value, EvalsuiteError)
-    # For a missing fixture, the failure lists the existing fixtures; the exception does not.
+    # Use the failure's text for a missing fixture, because only this text lists the existing fixtures.
     said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
     message = escape_for_terminal(said)
     file, line, _ = report.location
@@ -247,7 +247,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
 
 @contextmanager
 def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Keep pytest from formatting a traceback that `explain` replaces, because formatting is slower than the case."""
+    """Keep pytest from formatting a traceback that will be replaced, because formatting is slower than the case."""
     if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
         yield
         return
@@ -255,7 +255,7 @@ def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Itera
     try:
         yield
     finally:
-        # The item may be run again, and fail in another way.
+        # Restore the method, because the item may run again and fail in another way.
         del item.repr_failure
 
 
@@ -276,7 +276,7 @@ def _find_statement_text(code: CodeType, number: int) -> str:
 
 
 def get_block(report: pytest.TestReport) -> str:
-    """Return the block in a report; empty if the report has no block."""
+    """Return the text block of a case in a report; empty if the report has no such block."""
     sections = getattr(report.longrepr, "sections", [])
     return next((str(block) for name, block, _ in sections if name == SECTION), "")
 

@@ -1,4 +1,4 @@
-"""The plugin's state in one process: settings and, when a case first needs them, event loop, models and cases."""
+"""The plugin's state in one process: settings, event loop, models and cases; made when a case first needs them."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class SessionQueue:
 def _freeze_heap() -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
 
-    The collector would traverse these objects repeatedly; with eight workers, this took an eighth of a run of quick
-    cases.
+    The collector would traverse these objects repeatedly. With eight workers, this took an eighth of the time of a run
+    of quick cases.
     """
     gc.freeze()
-    # Extension modules made with nanobind, such as duckdb's, report objects that were never freed as leaks.
+    # Unfreeze at the end, because nanobind extensions (such as duckdb's) report objects that were never freed as leaks.
     atexit.register(gc.unfreeze)
 
 
@@ -59,8 +59,8 @@ class CaseProcess:
     """A process that runs tests, with or without workers. Nothing starts before the first case.
 
     Args:
-        model: the model's name or the default model's; None if no model was named or installed.
-        quarantine: cases that do not count until a date; None if no quarantine file exists.
+        model: the name of the model under test or of the default model; None if no model was named or installed.
+        quarantine: cases that are excluded from decisions until a date; None if no quarantine file exists.
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
@@ -90,7 +90,7 @@ class CaseProcess:
         self._lock = threading.Lock()
         self._loop: BackgroundLoop | None = None
         self._models: Models | None = None
-        # Made when the first case begins, in the thread that runs the tests.
+        # The queue of cases, made in the test thread when the first case begins.
         self._queue: SessionQueue | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
 
@@ -124,14 +124,14 @@ class CaseProcess:
             return self._models
 
     def begin_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Advance the queue to the item and, from the first case on, fill the window of cases in flight."""
+        """Move the queue to the item and, from the first case on, start solving as many cases as may be in flight."""
         self.session = item.session
         if self._prefetcher is None and get_case(item) is not None:
             from evalsuite.engine.solving import Prefetcher, compute_window
 
             _freeze_heap()
             session = item.session
-            # xdist manages a worker's queue.
+            # In a worker, xdist manages the queue.
             queue = find_worker_queue(session) if is_worker(session.config) else SessionQueue(session.items)
             window = compute_window(self.settings, self.workers)
             self._queue, self._prefetcher = (queue, Prefetcher(self.background_loop, self.models, queue, window))
@@ -157,7 +157,7 @@ class CaseProcess:
         ]
 
     def drop_cases(self) -> None:
-        """Drop the cases in flight; their tests will not run."""
+        """Cancel the cases in flight, because their tests will not run."""
         if self._prefetcher is not None:
             self.background_loop.run(self._prefetcher.aclose())
             self._prefetcher = None

@@ -105,7 +105,7 @@ def is_traceback(longrepr: object) -> bool:
 
 
 def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
-    """Make the text that a report shows in place of a traceback.
+    """Make a failure object whose text a report shows in place of a traceback.
 
     pytest's own classes are needed, because xdist keeps the sections only of these classes when it serialises a report.
     """
@@ -118,7 +118,7 @@ def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
 def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
     """Replace a text in a report's failure and in the report's line of the short summary.
 
-    Without this function, the reason for an early end is repeated for each case that the early end affected.
+    Without this function, the reason for ending the session early is repeated for each affected case.
     """
     if is_traceback(longrepr):
         longrepr.sections[:] = [(name, shown.replace(text, words), sep) for name, shown, sep in longrepr.sections]
@@ -148,7 +148,7 @@ def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
 
 
 def get_session(terminal: pytest.TerminalReporter) -> pytest.Session | None:
-    """Return the session of a terminal's reporter, because the summary hook gets none and `--plan` needs its items."""
+    """Return the session of a terminal reporter; the summary hook needs its items for `--plan` but gets no session."""
     return getattr(terminal, "_session", None)
 
 

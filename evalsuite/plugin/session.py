@@ -1,4 +1,4 @@
-"""Run this process's part of a session, from the options to the exit status, and write the report."""
+"""Runs this process's part of a session, from reading the options to setting the exit status."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _start_worker(config: pytest.Config) -> None:
     settings = restore_settings(json.loads(data["settings"]))
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models)
     apply_selection(config, data["selection"])
-    # Distinguish a user's interruption from a KeyboardInterrupt that a scorer raises.
+    # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
     handle_signals("SIGINT", end=pytest.exit, terminal=None)
 
 
@@ -121,7 +121,7 @@ def _make_loop() -> BackgroundLoop:
 
 
 def send_plan(session: pytest.Session) -> None:
-    """Report the number of cases from a worker; if requested, also send the cases before the first case starts."""
+    """Send the number of a worker's cases to the controlling process; if requested, also send the cases."""
     if not is_worker(session.config):
         return
     report_planned_count(session.config, len(list_cases(session.items)))
@@ -181,7 +181,7 @@ def finish_session(session: pytest.Session) -> None:
     if run.hopeless is not None and terminal is not None:
         _state_reason_once(terminal, listener.ending)
     if describe_ending_signal() and terminal is not None:
-        # pytest leaves out its own summary if a signal ended the session.
+        # Show the summary here, because pytest omits its summary hook if a signal ended the session.
         show_summary(terminal)
 
 
@@ -193,7 +193,7 @@ def _lacks_gated_cases(session: pytest.Session, listener: ReportListener) -> boo
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
-    """Return why the session was interrupted; None if it ended normally, or early because all was decided.
+    """Return why the session was interrupted; None if all tests ran or all gates were decided early.
 
     Args:
         ending: why evalsuite itself ended the session; empty if evalsuite did not end it.
@@ -206,7 +206,7 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
 
 
 def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Shorten the reason for the session's end in the cases' failures, because the summary states the reason."""
+    """Shorten the reason for the session's end in each case's failure, because the summary states the whole reason."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
             replace_in_failure(report.longrepr, reason, "stopped the run")
@@ -232,7 +232,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
     if run.early.has_ended and own == pytest.ExitCode.INTERRUPTED:
-        # The session ended early because the run is decided.
+        # Not a real interruption: the session ended early because all gates are decided.
         own = 1 if session.testsfailed else 0
     # The session ended itself if no call could succeed (as with a wrong key) or a gate's metric does not exist.
     is_given_up = run.hopeless is not None and not describe_ending_signal()
@@ -242,7 +242,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
         return own
     if status >= Status.GATE_MISSED or status is Status.FAILED:
         return int(status)
-    # Errors that a gate tolerates do not fail the session.
+    # If all failed reports are excused by a gate or the quarantine, the session passes.
     only_covered = own == 1 and session.testsfailed <= listener.covered_failures
     return 0 if only_covered else own
 

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from evalsuite.plugin.process import CaseProcess
     from evalsuite.results.runs import Run
 
-MOST_ANNOTATIONS = 10  # the maximum that GitHub shows per step
+MOST_ANNOTATIONS = 10  # The maximum number of annotations that GitHub shows per step.
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
 """pytest's names of outcomes and their descriptions; cases that a gate excuses come last."""
 
-MOST_REASONS = 5  # maximum annotations of reasons, which precede the annotations of cases
+MOST_REASONS = 5  # Maximum annotations for reasons of the verdict, which precede the annotations for cases.
 
 
 def show_missing_report(terminal: pytest.TerminalReporter, reason: str) -> None:
@@ -76,7 +76,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 
 
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    # No gate is decided yet, so no case is shown in red.
+    # Do not use red, because no gate is decided yet.
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(escape_for_terminal(interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
@@ -91,7 +91,7 @@ def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> No
 
 
 def _write_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
-    """Write one line per reason and per failed case; GitHub shows these lines beside the change."""
+    """Print one workflow command per reason and per failed case; GitHub shows these annotations beside the code."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     reasons = [_write_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
@@ -101,7 +101,7 @@ def _write_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> N
 
 
 def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
-    # Annotate the lines of the failed cases' tests with the cases' blocks.
+    # Annotate the lines at which tests of cases failed; the text is the case's block of question, answer and scores.
     for outcome, words in OUTCOMES:
         for report in terminal.stats.get(outcome, ()):
             block = get_block(report)
@@ -111,7 +111,7 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
 
 
 def _write_annotation(title: str, text: str, **place: object) -> str:
-    # Workflow commands escape % and line ends; their properties also escape colons and commas.
+    # In GitHub's workflow commands, % and line ends must be escaped; in properties, also colons and commas.
     properties = {**place, "title": title}
     shown = ",".join(f"{name}={_escape_annotation(str(value), ':,')}" for name, value in properties.items())
     return f"::error {shown}::{_escape_annotation(text)}"
@@ -138,7 +138,7 @@ def _make_relative(path: Path, config: pytest.Config) -> Path:
     return path.relative_to(start) if path.is_relative_to(start) else path
 
 
-# Plugins that count reports for their own purposes: pytest's session, the terminal's dots, `--lf`, evalsuite, xdist.
+# Plugins that do not receive reports of decisions, because they would count decisions as tests.
 UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
@@ -173,11 +173,11 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
     verdict = report.verdict
     for decision in verdict.decisions:
         red = decision.verdict != "met"
-        # The test's name is the gate; pytest prints the name before this line.
+        # The line omits the gate, because the gate is the test's name, which pytest prints before the line.
         line = f"{decision.verdict}: {measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         text = "\n\n".join([line, *(_list_case_blocks(decision, report, metrics) if red else ())])
-        # pytest treats the text after a bracket as parameters, and adds the closing bracket.
+        # Add an opening bracket, because pytest treats text after a bracket as parameters and adds the closing bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", text, red=red)
     for against in verdict.against:
@@ -194,7 +194,7 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
 
 
 def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
-    # The gate's worst cases, each with its block.
+    # Show the gate's worst cases, each with its block of question, answer and scores.
     for title, block in blocks(list_worst_cases(decision, report.run), report.run, report.baseline, metrics):
         yield f"{escape_for_terminal(title)}\n{block}"
 
@@ -212,7 +212,7 @@ def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
-    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that these can detect."""
+    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that they can show."""
     session = get_session(terminal)
     if session is None:
         return

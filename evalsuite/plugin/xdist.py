@@ -74,8 +74,8 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
 def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
     """Wrap xdist's method that sends a command to a worker, so that commands to a dead worker are dropped.
 
-    A command can reach the connection after the worker's death and before xdist handles that death. The OSError would
-    end the whole session as an internal error; xdist gives the dead worker's tests to the others anyway.
+    A command may be sent after the worker's death but before xdist notices it. The OSError would then end the whole
+    session with an internal error, although xdist would give the dead worker's tests to other workers.
     """
 
     def send_or_lose(name: str, **arguments: Any) -> None:
@@ -92,7 +92,7 @@ def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
 
 
 def report_planned_count(config: pytest.Config, count: int) -> None:
-    """Tell the controlling process, at a worker's end, the number of cases."""
+    """Send the number of cases to the controlling process when a worker ends."""
     config.workeroutput[PLANNED] = count  # type: ignore[attr-defined] # xdist's
 
 
@@ -109,7 +109,7 @@ def stop_distributing(config: pytest.Config, reason: str) -> None:
 
 
 class WorkerQueue:
-    """The items that are assigned to a worker and not begun.
+    """The items that xdist has assigned to a worker and that have not begun.
 
     Args:
         torun: xdist's queue of indexes; None if the queue cannot be read, so that only the next item is known.
@@ -118,7 +118,7 @@ class WorkerQueue:
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun
         self._next: pytest.Item | None = None
-        # The index yielded last, and its position in the queue at that time.
+        # The last yielded index, and the position that it had in the queue.
         self._last, self._place = -1, -1
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as SessionQueue has it
@@ -137,7 +137,7 @@ class WorkerQueue:
         """Return the index after the last yielded index, if it is among the queue's first `most` indexes."""
         with self._torun.lock() as queue:
             place = self._find_last_index(queue) + 1
-            # Besides indexes, the queue may contain an end marker.
+            # Stop at an item that is not an index, because the queue may end in a marker.
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place

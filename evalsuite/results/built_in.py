@@ -67,7 +67,7 @@ RESOURCES = _Resources()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """For a metric of tokens or costs, count the calls with estimated tokens, and all calls; else return zeros."""
+    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; else return zeros."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []

@@ -175,7 +175,7 @@ class Tally:
 
         Scores of 0 and 1 get a share's interval (`stats.share_interval`), and scores within known bounds get the
         betting interval. Both are valid for any number of cases. Other scores get the t interval. If all clusters have
-        the same mean, there is no t interval, because equal values do not prove that scores cannot vary.
+        the same mean, the interval is omitted, because equal values do not prove that scores cannot vary.
 
         Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
 

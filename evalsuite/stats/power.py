@@ -74,7 +74,7 @@ def _at_most(k: Array, n: Array, share: float) -> Array:
 def _find_most_wins(first: int, last: int, level: float) -> Array:
     """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
     changed = np.arange(first, last + 1)
-    few, many = np.full(changed.shape, -1), changed // 2 + 1  # With half of the changes won, there is no drop.
+    few, many = np.full(changed.shape, -1), changed // 2 + 1  # If half of the changes are wins, nothing dropped.
     while (many - few > 1).any():
         middle = (few + many) // 2
         significant = 2 * _at_most(middle, changed, 0.5) <= level
