@@ -26,6 +26,7 @@ from evalsuite.results.judge_labels import rho
 from evalsuite.results.tally import Row
 from evalsuite.stats.clustering import interval_of_replicates
 from evalsuite.stats.correlation import without_each_cluster
+from evalsuite.stats.power import DifferenceVariance, compute_dispersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -371,6 +372,32 @@ def betting_or_mcnemar(runs: int) -> Iterator[Line]:
     )
 
 
+def planned_questions(runs: int) -> Iterator[Line]:
+    """Power of a plan's number of questions, for 30 random shares or scores, of which a loss changes the spread."""
+    rng = np.random.default_rng(SEED)
+    times = max(20, runs // 5)
+    powers: dict[str, list[float]] = {"outcomes": [], "scores": []}
+    for _ in range(30):
+        right, loss = rng.uniform(0.55, 0.97), rng.uniform(0.03, 0.15)
+        differing = min(rng.uniform(0.02, 0.3), 2 * (1 - right))
+        n = DifferenceVariance(differing, 0.0, shares=True, dispersion=1.0).questions(loss, 1, 1)
+        cells = [right - differing / 2, differing / 2, differing / 2, 1 - right - differing / 2]
+        drawn = rng.choice(4, (times, n), p=np.clip(cells, 0, 1))
+        before, after = drawn <= 1, (drawn % 2 == 0) & (drawn < 3) & (rng.random((times, n)) > loss / right)
+        pairs = list(zip(before.astype(float), after.astype(float), strict=True))
+        powers["outcomes"].append(sum(stats.mcnemar(*pair) <= 0.05 for pair in pairs) / times)
+        mean, narrow, loss = rng.uniform(0.5, 0.9), math.exp(rng.uniform(0, 4)), rng.uniform(0.02, 0.1)
+        first, second = (rng.beta(mean * narrow, (1 - mean) * narrow, 4000) for _ in range(2))
+        plan = DifferenceVariance(float((first - second).var()), 0.0, dispersion=compute_dispersion(first, 1.0))
+        shape = times, plan.questions(loss, 1, 1)
+        drawn = (rng.beta(m * narrow, (1 - m) * narrow, shape) for m in (mean, mean - loss))
+        pairs = list(zip(*drawn, strict=True))
+        powers["scores"].append(sum(stats.paired_difference(*pair).high < 0 for pair in pairs) / times)
+    for kind, found in powers.items():
+        shown = f"{np.mean(found):.1%}, {min(found):.1%} to {max(found):.1%}"
+        yield f"planned questions for a loss, 30 random {kind}: shown", "at least 78%", shown, ""
+
+
 SIMULATIONS: tuple[Callable[[int], Iterator[Line]], ...] = (
     fast_right_answers,
     going_on,
@@ -387,6 +414,7 @@ SIMULATIONS: tuple[Callable[[int], Iterator[Line]], ...] = (
     skewed_amounts,
     same_model,
     betting_or_mcnemar,
+    planned_questions,
 )
 
 

@@ -168,7 +168,7 @@ def _plan_metric(
     before = max(map(len, scores.values()))
     loss = detect * width
     pairs = _pair_runs(subject, tally, earlier)
-    variance, source = _estimate_variance(subject, tally, scores, pairs, loss, width)
+    variance, source = _estimate_variance(subject, tally, scores, pairs, width)
     drawn = _calibrate(pairs or _pair_epochs(tally, subject.metric), loss, width, questions)
     return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
 
@@ -254,11 +254,10 @@ def _estimate_variance(
     tally: Tally,
     scores: Mapping[Question, Sequence[float]],
     pairs: Sequence[Pair],
-    loss: float,
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate a difference's variance from two earlier runs; else from epochs; else assume two independent runs."""
-    from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
+    """Estimate a difference's variance from two earlier runs, else from epochs, else as for two independent runs."""
+    from evalsuite.stats.power import DifferenceVariance, compute_dispersion, within_variance
 
     within = within_variance(scores.values())
     crowding = _compute_crowding(tally, subject.metric)
@@ -272,9 +271,8 @@ def _estimate_variance(
     else:
         between = 2 * _compute_variance_of([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
-    # Use at least the variance of a loss that comes from few questions, each of which loses the metric's whole range.
-    between = max(between, one_sided_loss(loss, width))
-    return DifferenceVariance(between, within or 0.0, shares, crowding), source
+    dispersion = compute_dispersion([score for epochs in scores.values() for score in epochs], width)
+    return DifferenceVariance(between, within or 0.0, shares, crowding, width, dispersion), source
 
 
 def _compute_variance_of(values: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from evalsuite.stats.clustering import ClusteredMean, cluster_totals, interval_within, mean_of_clusters
 from evalsuite.stats.inputs import numbers, probability, same_length, within
 from evalsuite.stats.paired import discordant, mcnemar_pvalue, tango_interval, tango_pvalue
-from evalsuite.stats.power import detectable_mean, detectable_share
+from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -308,7 +308,7 @@ def _compare_means(
         difference=mean.mean,
         low=interval.low,
         high=interval.high,
-        detectable=_compute_detectable(mean, confidence, pairs.scale),
+        detectable=_compute_detectable(mean, confidence, pairs.scale, _compute_widening(before, after, pairs.scale)),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
         pairs=pairs,
     )
@@ -350,7 +350,11 @@ def _compute_rare_losses(net: float, count: int, share: float) -> float:
     return float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
 
 
-def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float) -> float:
+def _compute_widening(before: Array, after: Array, scale: float) -> float:
+    return compute_dispersion(np.append(before, after), scale) / len(before)
+
+
+def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float, widening: float = 0.0) -> float:
     """Compute the smallest loss that would be significant; if nothing varies, use McNemar's test over clusters."""
     if mean.clusters == 1:
         return math.inf
@@ -362,7 +366,9 @@ def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float) ->
     # chi-square distribution is below its mean.
     median = 2 * float(gammaincinv(mean.freedom / 2, 0.5)) / mean.freedom
     deviation = mean.error * math.sqrt(mean.clusters / median)
-    drop = detectable_mean(mean.clusters, deviation, freedom=mean.freedom, confidence=confidence)
+    drop = detectable_mean(
+        mean.clusters, deviation, freedom=mean.freedom, confidence=confidence, scale=scale, widening=widening
+    )
     return drop if drop <= scale else math.inf
 
 

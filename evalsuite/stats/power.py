@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import probability
+from evalsuite.stats.inputs import numbers, probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evalsuite.stats.inputs import Array
+    from evalsuite.stats.inputs import Array, Values
 
 MOST_CASES = 10**9  # Largest number of cases that the search tries.
 
@@ -87,7 +87,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
     Args:
         n: the number of independent cases.
-        discordance: the observed share of cases whose outcome differs; see `power_share`.
+        discordance: the share of cases whose outcome differs between equal models. The drop adds its own share,
+            because it turns passes into failures.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
@@ -103,7 +104,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     low, high = 0.0, 1.0
     while high - low > 1e-4 * high:  # Precise enough for the printed digits.
         middle = (low + high) / 2
-        enough = power_share(n, discordance, middle, confidence) >= power
+        enough = power_share(n, min(1.0, discordance + middle), middle, confidence) >= power
         low, high = (low, middle) if enough else (middle, high)
     return high
 
@@ -139,18 +140,29 @@ def _check_mean(n: int, deviation: float, confidence: float) -> None:
 
 
 def detectable_mean(
-    n: int, deviation: float, *, freedom: float | None = None, confidence: float = 0.95, power: float = 0.8
+    n: int,
+    deviation: float,
+    *,
+    freedom: float | None = None,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    scale: float = 1.0,
+    widening: float = 0.0,
 ) -> float:
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
+    A drop also widens the spread: it adds `widening * drop * (scale - drop)` to the squared standard error. If
+    independent cases fall by the whole scale, `widening` is 1 divided by the number of cases; see `compute_dispersion`.
+
     Args:
         n: the number of independent clusters, at least 2.
-        deviation: standard deviation of the paired differences (for clusters: standard error times the root of their
-            number), above 0.
-        freedom: the test's degrees of freedom; None means n - 1. Clusters of unequal sizes give fewer degrees of
-            freedom.
+        deviation: standard deviation of the paired differences of equal models (for clusters: standard error times the
+            root of their number), above 0.
+        freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes give fewer degrees of freedom.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
+        scale: the largest difference that two scores can have.
+        widening: 0 for a drop that leaves the spread unchanged.
 
     Raises:
         ValueError: an argument is out of range.
@@ -161,7 +173,22 @@ def detectable_mean(
     probability(power, "power")
     freedom = n - 1 if freedom is None else freedom
     threshold = stdtrit(freedom, (1 + confidence) / 2)
-    return float(nctdtrinc(freedom, 1 - power, threshold)) * deviation / math.sqrt(n)
+    errors = float(nctdtrinc(freedom, 1 - power, threshold))  # The drop as a multiple of its standard error.
+    # Solve drop^2 = errors^2 * (deviation^2 / n + widening * drop * (scale - drop)).
+    share, fixed = errors**2 * widening, errors**2 * deviation**2 / n
+    half = share * scale / 2
+    return (half + math.sqrt(half**2 + (1 + share) * fixed)) / (1 + share)
+
+
+def compute_dispersion(scores: Values, scale: float) -> float:
+    """Compute the variance of scores as a share of the greatest variance with this mean: 1 for scores of 0 and 1.
+
+    A loss adds this share of the variance of falls by the whole scale.
+    """
+    array = numbers(scores, "scores")
+    mean = float((array - array.min()).mean())
+    greatest = mean * (scale - mean)
+    return min(1.0, float(array.var()) / greatest) if greatest > 0 else 1.0
 
 
 def required_n_share(difference: float, discordance: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
@@ -218,26 +245,38 @@ class DifferenceVariance:
     shares: bool = False
     # The factor by which questions that share a source increase the variance of a mean; 1 without such questions.
     crowding: float = 1.0
+    # The width of the metric's range.
+    width: float = 1.0
+    # The share of the greatest variance that a loss adds; see `compute_dispersion`.
+    dispersion: float = 0.0
 
-    def of(self, before: int, after: int) -> float:
-        """Compute the variance of one question's difference, given the number of epochs in each of the two runs."""
-        return (self.between + self.within / before + self.within / after) * self.crowding
+    def of(self, before: int, after: int, loss: float = 0.0) -> float:
+        """Compute the variance of one question's difference, given the number of epochs in each run and the loss."""
+        widened = self._compute_widening(after) * max(0.0, loss * (self.width - loss))
+        return (self.between + self.within / before + self.within / after + widened) * self.crowding
+
+    def _compute_widening(self, after: int) -> float:
+        """Compute the dispersion that a loss adds; epochs average the same share of it as of the other variance."""
+        noise = self.within / (self.between + self.within) if self.within else 0.0
+        return self.dispersion * (1 - noise + noise / after)
 
     def questions(self, loss: float, before: int, after: int) -> int:
         """Compute how many questions are needed to show a loss with a power of 80%, two-sided at 5%."""
-        variance = self.of(before, after)
+        variance = self.of(before, after, loss)
         if self.shares and before == after == 1:
             return required_n_share(loss, min(1.0, variance + loss * loss))
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
     def detectable(self, questions: int, before: int, after: int) -> float:
-        """Compute the smallest loss that this many questions show with a power of 80%; infinity if no loss is shown."""
+        """Compute the smallest loss that this many questions show with a power of 80%; infinity if they show none."""
         variance = self.of(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))
         if questions < 2:
             return math.inf
-        return detectable_mean(questions, math.sqrt(variance)) if variance > 0 else 0.0
+        widening = self._compute_widening(after) * self.crowding / questions
+        least = 1e-9 * self.width  # Equal scores need a deviation above 0.
+        return detectable_mean(questions, math.sqrt(variance) or least, scale=self.width, widening=widening)
 
     def epochs(self, loss: float, questions: int) -> int | None:
         """Compute how many epochs both runs need to show a loss on this many questions; None if 1,000 are too few."""
@@ -259,8 +298,3 @@ def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
         squares += [(score - mean) ** 2 for score in scores]
         freedom += len(scores) - 1
     return math.fsum(squares) / freedom if freedom else None
-
-
-def one_sided_loss(loss: float, width: float) -> float:
-    """Compute the variance between questions if a few questions lose the whole range, and the others lose nothing."""
-    return max(0.0, loss * (width - loss))

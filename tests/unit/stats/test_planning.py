@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from evalsuite.stats import paired_difference
-from evalsuite.stats.power import DifferenceVariance, one_sided_loss, within_variance
+from evalsuite.stats import compare_paired, paired_difference
+from evalsuite.stats.power import DifferenceVariance, compute_dispersion, within_variance
 
 
 def test_the_variance_within_questions_is_pooled_over_their_epochs() -> None:
@@ -19,8 +19,22 @@ def test_without_a_second_epoch_nothing_is_known_of_the_variance_within() -> Non
     assert within_variance([[0.0], [1.0]]) is None
 
 
-def test_a_loss_on_few_questions_varies_least_where_each_is_lost_wholly() -> None:
-    assert one_sided_loss(0.02, 1.0) == pytest.approx(0.0196)
+def test_scores_of_0_and_1_are_dispersed_most() -> None:
+    assert compute_dispersion([0.0, 1.0, 1.0], 1.0) == pytest.approx(1)
+    assert compute_dispersion([1.0, 1.0], 1.0) == 1
+    assert compute_dispersion([0.0, 0.5, 1.0], 1.0) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_planned_number_of_questions_shows_a_loss_that_widens_the_spread(*, shares: bool) -> None:
+    rng = np.random.default_rng()
+    right, loss = rng.uniform(0.6, 0.95), rng.uniform(0.05, 0.12)
+    plan = DifferenceVariance(2 * right * (1 - right), 0.0, shares, dispersion=1.0)
+    questions = plan.questions(loss, 1, 1)
+    before = rng.random((400, questions)) < right
+    after = rng.random((400, questions)) < right - loss
+    found = [compare_paired(*pair, margin=0.01).pvalue for pair in zip(before * 1.0, after * 1.0, strict=True)]
+    assert sum(pvalue <= 0.05 for pvalue in found) / 400 > 0.72  # 0.78, and three standard errors
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
@@ -37,7 +51,7 @@ def test_the_planned_number_of_questions_shows_the_loss_four_times_in_five(epoch
 
 
 def test_mcnemars_plan_shows_the_loss_four_times_in_five() -> None:
-    plan = DifferenceVariance(between=0.12, within=0.0, shares=True)
+    plan = DifferenceVariance(between=0.12, within=0.0, shares=True, dispersion=1.0)
     questions = plan.questions(0.05, 1, 1)
     assert plan.detectable(questions, 1, 1) == pytest.approx(0.05, abs=0.003)
 

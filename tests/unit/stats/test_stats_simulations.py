@@ -68,8 +68,7 @@ def test_a_true_drop_of_twice_the_margin_is_caught_with_the_reported_power() -> 
     found = verdicts_on_shares(n, 0.15, 0.05, 4000)
     assert found["worse"] / 4000 >= 0.8 - beyond_chance(0.8, 4000)
     assert found["no worse"] / 4000 <= 0.001
-    report = stats.compare_paired([1] * n, [0] * round(0.15 * n) + [1] * (n - round(0.15 * n)), margin=MARGIN)
-    assert report.detectable < 2 * MARGIN
+    assert stats.detectable_share(n, 0.1) == pytest.approx(2 * MARGIN, rel=0.01)
 
 
 def test_a_true_drop_of_the_margin_passes_as_no_worse_in_at_most_the_stated_share() -> None:

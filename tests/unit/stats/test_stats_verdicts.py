@@ -78,7 +78,9 @@ def test_detectable_drops_are_those_of_the_observed_spread() -> None:
     mean = sum(differences) / 40
     deviation = math.sqrt(sum((d - mean) ** 2 for d in differences) / 39)
     # The median of chi-square with 39 degrees of freedom is 38.3354.
-    assert found.detectable == pytest.approx(stats.detectable_mean(40, deviation * math.sqrt(39 / 38.3354)), rel=1e-5)
+    widening = stats.power.compute_dispersion([*before, *after], 1.0) / 40
+    drop = stats.detectable_mean(40, deviation * math.sqrt(39 / 38.3354), widening=widening)
+    assert found.detectable == pytest.approx(drop, rel=1e-5)
     assert (found.low, found.high) == (interval.low, interval.high)
 
 
