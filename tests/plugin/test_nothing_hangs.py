@@ -254,7 +254,8 @@ INTERRUPTED_AT_THE_START = """
 def test_an_interrupt_that_arrives_twice_at_the_start_leaves_no_traceback(suite: Suite, workers: str) -> None:
     suite.pytester.makeconftest(INTERRUPTED_AT_THE_START)
     result = suite.run("-n", workers, fresh=True)
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    # If the machine is so slow that a second passes in between, the second signal ends the session at once.
+    assert result.ret in {pytest.ExitCode.INTERRUPTED, 128 + signal.SIGINT}
     assert "Traceback" not in shown(result)
 
 
