@@ -1,1 +1,1 @@
-"""Runs a benchmark: cases, the window of cases in flight, scores, records, the run's gateway and journal."""
+"""Runs benchmarks: makes, solves and scores cases, stores their records, and opens the run's gateway and journal."""

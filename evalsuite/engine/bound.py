@@ -1,4 +1,4 @@
-"""Binds a benchmark to a run's settings: makes and checks its samples, solver and scorers once per process."""
+"""Makes and checks a benchmark's samples, solver and scorers under a run's settings, once per process."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BoundBenchmark:
-    """A benchmark in a run, with all of its parts already made.
+    """A benchmark in a run: its samples, solver and scorers, made under the run's settings.
 
-    The parts are made in advance because two threads use them: the event loop solves cases, the test thread scores
-    them.
+    The parts are made in advance, because two threads use them: the event loop's thread solves cases, and the test
+    thread scores them.
     """
 
     declaration: Declaration  # The arguments of `@benchmark`.
-    setup: Setup  # The settings of the run that the benchmark may use.
+    setup: Setup  # The part of the run's settings that the benchmark may use.
     epochs: int  # The number of repetitions of each sample.
     nodeid: str  # Node id of the decorated test function.
-    place: str  # Where the benchmark is declared, in the form that records store.
+    place: str  # The location of the benchmark's code, as records store it.
     dataset: Dataset  # The checked samples.
     solver: AnySolver | None  # The solver; None if the test itself calls the model.
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # The scorers, in the order of their declaration.
-    sorted_scorers: ScorerGroups  # The scorers, grouped by how they run.
+    sorted_scorers: ScorerGroups  # The same scorers, grouped by how they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
     faults: Faults  # Faults to inject into the model's calls.
 
@@ -108,7 +108,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
     return Setup(
         model=model,
         judge=settings.judge_model,
-        # Remove the login from the address, because a traceback with --showlocals would show it.
+        # Remove the login from the address, because a traceback with --showlocals would show the login.
         judge_base_url=public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,
@@ -120,7 +120,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
 
 @contextmanager
 def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]:
-    """Turn any exception of a factory into an error that names the benchmark and the part."""
+    """Convert an exception from making a part (such as the solver) to an error that names benchmark and part."""
     try:
         yield
     except EvalsuiteError:
@@ -149,7 +149,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add the scorers' measured agreement with the benchmark's own checker to the description, if a file holds it."""
+    """Add the scorers' agreement with the benchmark's own checker to the description if a file contains it."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
@@ -161,7 +161,7 @@ def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: Score
 
 
 def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
-    """Replace samples by the traces in a file of answers; target and tags come from the sample of the same id."""
+    """Replace samples by the traces in a file of answers; take target and tags from the sample with the same id."""
     from evalsuite.models.answers import read_answers
 
     traces = read_answers(file).list_traces(benchmark)

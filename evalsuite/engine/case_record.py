@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from evalsuite.engine.cases import Case
     from evalsuite.engine.solving import Models, SolvedCase
 
-LONGEST_GROUP = 40  # maximum characters of metadata that groups cases; longer texts are unique to a sample
+LONGEST_GROUP = 40  # Maximum characters of metadata that can group cases; longer texts are usually unique to a sample.
 NOT_RUN = "async def functions are not natively supported"
 """Start of pytest's message if no plugin runs an async test; such a case measures nothing."""
 
 
 @dataclass
 class CaseFindings:
-    """Findings about a case while its test runs."""
+    """The findings about a case so far, collected while its test runs."""
 
-    # the transcript and the judges' scores; None if the case has no solver or was not solved yet
+    # The transcript and the judges' scores; None if the case has no solver or was not solved yet.
     solved: SolvedCase | None = None
     scores: dict[str, float] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)  # Names of the scores that the test has read.
@@ -52,16 +52,16 @@ class CaseFindings:
     outcome: Outcome = "passed"
     error: str | None = None
     cause: str | None = None
-    # why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`
+    # The reason why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`.
     excused: str | None = None
-    used: Usage = field(default_factory=Usage)  # Usage of the test itself, through the fixtures `model` and `judge`.
+    used: Usage = field(default_factory=Usage)  # Usage of the test's own calls (fixtures `model` and `judge`).
     judge_used: Usage = field(default_factory=Usage)  # The judge's part of `used`.
     asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
-    conversation: Transcript | None = None  # Messages of a test that calls the model itself.
-    failures: int = 0  # Number of pytest's reports of the case that count as failures of the session.
+    conversation: Transcript | None = None  # The messages, if the test itself calls the model.
+    failures: int = 0  # Number of pytest's reports of the case that fail the session.
 
     def score_case(self, case: Case, solved: SolvedCase) -> None:
-        """Add a solved case's transcript and judged scores, and run the scorers that call no model.
+        """Add a solved case's transcript and judges' scores, and run the scorers that call no model.
 
         If one scorer fails, the scores of the others are kept.
         """
@@ -120,7 +120,7 @@ class CaseFindings:
         return self.solved.transcript
 
     def get_scores(self, case: Case) -> CaseScores:
-        """Return the scores for the test; a score's repr contains the scorer's note."""
+        """Return the scores for the fixture `scores`; a score's repr contains the scorer's note."""
         self.get_transcript(case)
         notes = self.notes
         scores = {
@@ -129,7 +129,7 @@ class CaseFindings:
         return CaseScores(scores, self.read)
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Note an exception of a case, and tell whether the exception means a missed threshold."""
+        """Record an exception of a case; return whether it means that the case missed its threshold."""
         if _is_pytest_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
@@ -199,7 +199,7 @@ class CaseFindings:
 def provide_model(
     models: Models, loop: AbstractEventLoop, case: Case | None, name: str, findings: CaseFindings | None, *, judge: bool
 ) -> Iterator[BlockingModel]:
-    """Give a test the model or the judge, and add the usage and requests of the test to its findings afterwards.
+    """Yield the model or judge for a test; afterwards, add the usage and requests of the test to the case's findings.
 
     Args:
         case: None if the test is not a case; `findings` is then None, too.
@@ -224,7 +224,7 @@ def provide_model(
 
 
 def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
-    """Find why a case's missed threshold does not fail the session: `quarantine`, `gate` or `epochs`; else None."""
+    """Find the reason why a missed threshold does not fail the session: `quarantine`, `gate`, `epochs` or None."""
     from evalsuite.decisions.gates import parse_gates
 
     name = case.bound.name
@@ -245,7 +245,7 @@ def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop a world's final state if the facts already contain the changes of the state."""
+    """Remove the final state of a simulated world if the facts also contain the changes of this state."""
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 
@@ -263,19 +263,19 @@ def _is_threshold_assertion(error: BaseException) -> bool:
 
 
 def _is_pytest_outcome(error: BaseException, name: str) -> bool:
-    """Tell whether pytest.skip() or pytest.fail() raised an error; if pytest is not imported, neither did."""
+    """Tell whether pytest.skip() or pytest.fail() raised this error; false if pytest is not imported."""
     pytest = sys.modules.get("pytest")
     return pytest is not None and isinstance(error, getattr(pytest, name).Exception)
 
 
 class KeptRecord(NamedTuple):
-    """A finished record as plain data, which another process may have sent."""
+    """A finished record as JSON text with the data needed to store it; another process may have sent it."""
 
     line: str  # The record as a line of `records.jsonl`.
     benchmark: str  # Name of the case's benchmark.
-    declared: str  # Where the benchmark is declared.
+    declared: str  # The location of the benchmark's code.
     metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
-    same: str  # A hash that is equal for two interchangeable records (see `same_ask`).
+    same: str  # A hash that is equal for two records of the same request and scorers (see `same_ask`).
 
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
@@ -298,18 +298,18 @@ OPERATORS = {
     ast.NotIn: "not in",
 }
 
-LONGEST_VALUE = 240  # maximum characters of a value, as in pytest
+LONGEST_VALUE = 240  # Maximum characters of a shown value, as in pytest.
 
 
 def read_statement(lines: Sequence[str], number: int) -> str:
-    """Return the source text of the statement at a line; only the line if the source cannot be parsed."""
+    """Return the source of the statement that contains a line; if the source cannot be parsed, only the line."""
     node = _find_statement(lines, number)
     if node is None:
         return lines[number - 1].strip() if number <= len(lines) else ""
     first, last = node.lineno, node.end_lineno or node.lineno
     body = getattr(node, "body", None)
     if isinstance(body, list) and body:
-        # Return only the head of a compound statement, such as `if x:`.
+        # For a compound statement, return only the first line or lines, such as `if x:`.
         last = max(first, body[0].lineno - 1)
     return "".join(lines[first - 1 : last]).strip()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.sandbox import Sandbox
 
-LONGEST_ID = 80  # maximum characters of the sample's id in a case's id
+LONGEST_ID = 80  # Maximum characters of the sample's id within a case's id.
 SampleSource = Sample | LazySample
 T = TypeVar("T")
 
@@ -31,19 +31,19 @@ class CaseChoice:
     """How the cases of a benchmark's function were chosen."""
 
     samples: int = 0  # The number of samples that `--limit` draws.
-    of: int | None = None  # Number of all samples; None if a stream was not read to its end.
-    left_out: int = 0  # Number of this machine's cases that were not made because of -k.
+    of: int | None = None  # Number of all samples; None if the samples are a stream that was not read to its end.
+    left_out: int = 0  # Number of this machine's cases that were not made because -k excludes them.
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Sample, benchmark and epoch; one pytest item."""
+    """One pytest item: a sample of a benchmark in one epoch."""
 
     bound: BoundBenchmark  # The benchmark in this run.
     source: SampleSource  # The sample, or its id and the function that makes it.
     epoch: int  # The repetition, counted from 1.
-    beyond: bool = False  # Whether `--limit` leaves the sample out, so that it runs only with `--until-decided`.
-    nodeid: str = ""  # The item's node id if the test is parametrized further; else empty.
+    beyond: bool = False  # Whether the sample is beyond `--limit`, so that the case runs only with `--until-decided`.
+    nodeid: str = ""  # The item's node id if the test has further parameters; else empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
 
     @property
@@ -53,17 +53,17 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The node id of the case's pytest item, unless the test is parametrized further."""
+        """The node id of the case's pytest item, without further parameters of the test."""
         epoch = self.epoch if self.bound.epochs > 1 else None
         return f"{self.bound.nodeid}[{make_id(self.source.id, epoch)}]"
 
     @property
     def storage_scope(self) -> str:
-        """The key of the case's stored answers and tool calls; unique within a run, and marked with the epoch."""
+        """The key under which the case's answers and tool calls are stored: its unique id, with the epoch marked."""
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name
-        # pytest escapes non-ASCII characters.
+        # Match escaped text, too, because pytest escapes non-ASCII characters.
         ends = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
         test, rest = self.bound.nodeid, name.removeprefix(self.bound.nodeid)
         suffix = f"-e{self.epoch}"
@@ -108,7 +108,7 @@ class Case:
 
 
 class ShardAssignment:
-    """Assigns samples to shards in the order of collection, so that a machine makes only the items of its own shard.
+    """Assigns samples to shards in the order of collection, so that each machine makes only the items of its own shard.
 
     A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Later filtering or
     reordering by -k, -m or plugins does not change the shards, so together the shards cover each sample once.
@@ -140,17 +140,17 @@ def make_cases(
     At least one case of a benchmark is made, because pytest skips a function without cases.
 
     With `--until-decided`, the samples beyond the limit become cases, too, unless the benchmark runs in several modes.
-    With several modes, every chosen question is asked in each mode, so a further case would not be a random one.
+    With several modes, each chosen question is asked in every mode, so further cases would not be a random sample.
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
-    # Keep all canaries, because canaries cost no model call, and fewer canaries would test the judge less well.
+    # Keep all canaries, because they need no call of the model, and fewer canaries would test the judge less well.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
     if goes_on and len({_write_id_without_mode(sample) for sample in every}) == len(every):
         samples = every
-    # Assign every sample to a shard, also the samples that -k leaves out.
+    # Assign every sample to a shard, including samples that -k excludes.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
     own = [sample for sample in samples if deal.is_assigned_here(bound.name, sample.id)]
     asked = [
@@ -165,7 +165,7 @@ def make_cases(
 
 
 def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[SampleSource]:
-    """Read only as many samples as the choice needs."""
+    """Read only as many samples as are needed to choose `limit` samples."""
     samples = bound.dataset.samples
     if isinstance(samples, LazySamples):
         return samples.list_samples()
@@ -181,7 +181,7 @@ def _is_canary(source: SampleSource) -> bool:
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
-    """Choose at most `limit` samples and keep their order; a larger limit also chooses all samples of a smaller limit.
+    """Choose at most `limit` samples in their order; a larger limit chooses a superset of the samples of a smaller one.
 
     The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
     """
@@ -196,7 +196,7 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
 
 
 def _write_id_without_mode(sample: SampleSource) -> str:
-    # If a benchmark runs in several modes, the id ends in the mode.
+    # Remove the mode, in which the id ends if the benchmark runs in several modes.
     if not isinstance(sample, Sample):
         return sample.id
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
@@ -206,7 +206,7 @@ def make_id(sample: str, epoch: int | None) -> str:
     """Make a short, stable id without characters that are special to pytest or a shell."""
     text = re.sub(r"[^\w.,+=@%|-]+", "-", sample)
     if len(text) > LONGEST_ID or text != sample:
-        # Cutting or replacing characters must not make two ids equal.
+        # Append a hash, because cutting or replacing characters could make two ids equal.
         digest = hashlib.sha256(sample.encode("utf-8", "replace")).hexdigest()[:6]
         text = f"{text[: LONGEST_ID - 7]}-{digest}"
     return text if epoch is None else f"{text}-e{epoch}"
@@ -228,7 +228,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
         ordered.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
-        # First come the samples within --limit, then further samples, because new samples tell more than further
+        # Put samples within --limit first, then further samples, because new samples are more informative than further
         # epochs.
         ordered.sort(key=stage)
         from evalsuite.decisions.early_stops import spread

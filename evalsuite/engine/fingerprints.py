@@ -1,4 +1,4 @@
-"""Fingerprints: short hashes that tell whether two records come from the same question, asked and scored alike.
+"""Fingerprints: short hashes that show whether two records have the same question, request and scoring.
 
 `input` and `target` belong to the sample, `model` and `judge` to the run, `scorers` to the benchmark, `programs` to
 Python and the packages that the model's programs can import. `prompt` and `params` hash the case's first request,

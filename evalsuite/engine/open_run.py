@@ -1,4 +1,4 @@
-"""A run in progress: its folder, journal and gateway, the records that arrive, its end and its verdict."""
+"""A run in progress: opens its folder, journal and gateway, stores arriving records, and decides its verdict."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.section import Section
     from evalsuite.output.reports.write import RunReport
 
-CRASH = "WorkerDied"  # The cause of the error of a case whose process died.
-EXCUSED = '"excused":"gate"'  # part of the record of each case that misses its threshold and that a gate covers
+CRASH = "WorkerDied"  # The error cause in the record of a case whose process died.
+EXCUSED = '"excused":"gate"'  # Text in the record of each case whose missed threshold a gate excuses.
 NOTABLE = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
@@ -65,11 +65,11 @@ class RunGateway:
     ) -> None:
         self._settings, self._reports, self._journal = settings, reports, journal
         self._servers: dict[Any, ChannelServer] = {}
-        # Requests arrive in one thread per worker; a stop is sent from the loop's thread.
+        # Needed because requests arrive in one thread per worker, while the event loop's thread stops workers.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
-        # Start the loop last, because an error above would leave its thread running.
+        # Start the event loop last; otherwise, its thread would keep running after an error above.
         self.background = BackgroundLoop()
 
     def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
@@ -88,7 +88,7 @@ class RunGateway:
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
-        """Return a replay, a gateway service or batches in place of a backend, if the run asks for one."""
+        """Return the backend to use instead: for a replay, a gateway service or batches, if the settings choose one."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
 
@@ -128,7 +128,7 @@ class RunGateway:
         return encode_usage(self.gateway.total_usage())
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
-        """Answer a worker's request; None as text means that the worker has ended."""
+        """Answer a worker's request; the text None means that the worker has ended."""
         self._find_channel_server(channel).receive(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
@@ -151,7 +151,7 @@ class RunGateway:
         self.background.close()
 
     async def _release_batches(self, pending: PendingBatches) -> None:
-        """Release the calls that wait for a batch and delay the end; the next session collects the answers."""
+        """End the calls that wait for a batch, because they delay the end; the next session collects the answers."""
         from evalsuite.journal.batches import Batches
 
         pending.release()
@@ -163,11 +163,11 @@ class Watchers(Protocol):
 
     @property
     def faults(self) -> Sequence[str]:
-        """Failures of the watchers, one line each; a failure does not change the run."""
+        """Exceptions of the watchers, one line each; such an exception does not affect the run."""
         ...
 
     def receive_record(self, line: str) -> None:
-        """Receive a record that is in the journal."""
+        """Receive a record after it was stored in the journal."""
         ...
 
     def make_sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
@@ -175,7 +175,7 @@ class Watchers(Protocol):
         ...
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Receive the verdict after everything is written."""
+        """Receive the verdict after all files were written."""
         ...
 
 
@@ -191,12 +191,12 @@ class OpenRun:
         journal: the run's journal; any thread may use it.
         access: the gateway to the models.
         early: ends the session as soon as all gates and comparisons are decided.
-        verdict: None before `conclude`.
-        report: None before `conclude`.
-        below: cases that missed their threshold and that a gate covers, by benchmark.
+        verdict: the run's verdict; None before the run has ended.
+        report: the run's report; None before the run has ended.
+        below: the cases whose missed threshold a gate excuses, by benchmark.
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
-        aside: further lines for the terminal at the end.
+        aside: further lines to show on the terminal at the end.
         hopeless: the error that ended the session because no further case could be decided; None if no such error
             occurred.
     """
@@ -214,7 +214,7 @@ class OpenRun:
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        # A gateway service has its own prices.
+        # Prices are not needed for a replay, or for a gateway service, which has its own.
         unpriced = {} if settings.gateway or settings.replay else find_unpriced_models(settings)
         self._info = {**spec.make_info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)
@@ -223,7 +223,7 @@ class OpenRun:
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
-        # Benchmarks with at least one scored case; the names of their metrics are known.
+        # Benchmarks with at least one scored case, so that the names of their metrics are known.
         self._scored: set[str] = set()
         self._places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
@@ -246,7 +246,7 @@ class OpenRun:
         try:
             return load_run(find_folder(self._spec.reports_folder, names[0])) if names else None
         except RunError:
-            # The verdict reports what is wrong with the baseline.
+            # The verdict will report the error in the baseline.
             return None
 
     def _open_files(self, cases: Sequence[PlannedCase]) -> None:
@@ -270,7 +270,7 @@ class OpenRun:
         from evalsuite.journal.journal import Journal
 
         folder = self.folder.path
-        # The user may have copied only the records.
+        # The journal may be missing, because the user may have copied only the records.
         has_only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
         journal = Journal(folder / JOURNAL)
         try:
@@ -299,7 +299,7 @@ class OpenRun:
         self._stop(str(error))
 
     def is_failure_covered(self, case: str, benchmark: str) -> bool:
-        """Tell whether a gate or the quarantine covers a case, so that the case's failure does not fail the session."""
+        """Tell whether a case's failure does not fail the session, because a gate or the quarantine covers the case."""
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
 
     def _is_held(self, case: str) -> bool:
@@ -310,7 +310,7 @@ class OpenRun:
         return quarantine.entry_of(planned.benchmark, planned.sample) is not None
 
     def keep_record(self, case: str, kept: KeptRecord) -> None:
-        """Keep a case's record. If a case ran several times, the last record counts."""
+        """Store a case's record. If a case ran several times, the last record counts."""
         if kept.metrics is not None:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
         self._places.add(kept.declared)
@@ -321,7 +321,7 @@ class OpenRun:
             self._spans.add_record(kept.line)
         if not (self._gates or self.early.is_possible):
             return
-        # Skip most records, because decoding one takes longer than this check.
+        # Do not decode most records, because decoding takes longer than this check.
         if not self.early.is_possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
             return
         plain = json.loads(kept.line)
@@ -330,7 +330,7 @@ class OpenRun:
             self._count_record(decode_record(kept.line))
 
     def keep_crash_record(self, case: str, message: str) -> str | None:
-        """Keep an error record of a case whose process died; return its benchmark, or None for an unplanned case."""
+        """Store an error record for a case whose process died; return the case's benchmark, or None if unplanned."""
         planned = self.journal.find_planned(case)
         if planned is None:
             return None
@@ -352,7 +352,7 @@ class OpenRun:
         return planned.benchmark
 
     def _count_record(self, record: Record) -> None:
-        # A skipped case, for example after the budget was spent, has no score.
+        # Ignore skipped cases (for example after the budget was spent), because they have no score.
         decides = not self._is_held(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
             self.early.end_for_budget()
@@ -383,7 +383,7 @@ class OpenRun:
         counted = self.journal.find_counted()
         if counted.missing and not (stopped or self.early.has_ended):
             stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
-        # An error of the run's files or of evalsuite itself, as opposed to an error of the model.
+        # The session ended because of the run's files or evalsuite itself, as opposed to the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
             "seconds": round(seconds, 1),
@@ -434,7 +434,7 @@ class OpenRun:
         return Status.INCOMPLETE if self.hopeless is not None or self.verdict.faults else self.verdict.status
 
     def close(self) -> None:
-        """Close gateway and journal, and release the lease."""
+        """Close the gateway and the journal, and release the lock on the run."""
         self.access.close()
         self._close_files()
 
@@ -444,7 +444,7 @@ def _to_seconds(moment: datetime) -> str:
 
 
 def _collect_remarks(journal: Journal, counted: Counted) -> list[str]:
-    """Collect remarks for the report: cases left out, refused requests, damage to the journal."""
+    """Collect remarks for the report about left-out cases, refused requests, and damage to the journal."""
     lines = []
     if counted.left_out:
         lines.append(

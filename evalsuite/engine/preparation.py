@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
-CODE = "function:"  # prefix of the name of a model that is imported as code
+CODE = "function:"  # Prefix of the names of models that are Python functions.
 PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
 """Packages whose version may change a score."""
 
@@ -48,8 +48,8 @@ class RunSpec:
     command: str = ""  # The command, without secrets.
     # The tests that the command selects; a run that resumes this run selects the same tests.
     selection: Mapping[str, Any] = field(default_factory=dict)
-    lease: Lease | None = None  # The lease on the run that is resumed; None for a new run.
-    quarantine: Quarantine | None = None  # Cases that do not count until a date; None if no file lists such cases.
+    lease: Lease | None = None  # The lock on the resumed run; None for a new run.
+    quarantine: Quarantine | None = None  # Cases excluded from decisions until a date; None without a quarantine file.
 
     @property
     def reports_folder(self) -> Path:
@@ -79,7 +79,7 @@ def prepare_run(
     named: AbstractSet[str],
     runs: bool = True,
 ) -> RunSpec:
-    """Take over the settings of an earlier run, and make the checks that are possible before collection."""
+    """Take over the settings of an earlier run, and do the checks that are possible before collection."""
     settings = _add_file_prices(settings, root)
     settings, selection = take_over_earlier_run(settings, root / settings.reports, selection)
     lease = _take_lease(settings)
@@ -107,7 +107,7 @@ def prepare_run(
 
 
 def _add_file_prices(settings: Settings, root: Path) -> Settings:
-    """Add the prices of the user's file, which the run records, so that a resumed run does not need the file."""
+    """Add the prices in the user's file to the settings, which the run stores, so that a resumed run needs no file."""
     if settings.prices is None:
         return settings
     from evalsuite.gateway.spend import prices_of_file
@@ -119,7 +119,7 @@ def _add_file_prices(settings: Settings, root: Path) -> Settings:
 def take_over_earlier_run(
     settings: Settings, reports: Path, selection: Mapping[str, Any]
 ) -> tuple[Settings, Mapping[str, Any]]:
-    """Take settings and selection over from the resumed or replayed run, unless the user gave them."""
+    """Take settings and selection from the resumed or replayed run, except those that the user gave."""
     name = settings.resume or settings.replay
     if not name:
         return settings, selection
@@ -141,14 +141,14 @@ def take_over_earlier_run(
             "--model, or leave out --resume"
         )
     check_batch(taken)
-    # Store the path, because `last` will mean the new run once it begins.
+    # Store the run's path instead of `last`, which will mean the new run once this begins.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 
 def _refuse_unnamed_code(settings: Settings, run: str) -> None:
-    """Refuse to import code that only a run's folder names, because the folder may come from anybody."""
+    """Refuse to import code that only a run's folder names, because the folder may come from an untrusted source."""
     restored = [option for option in MODELS if option not in settings.given]
     for option in restored:
         value = getattr(settings, option) or ""
@@ -173,7 +173,7 @@ def _list_repeated(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _take_lease(settings: Settings) -> Lease | None:
-    """Take the lease on the run that is resumed."""
+    """Lock the resumed run, so that no other session writes to it."""
     if not settings.resume:
         return None
     from evalsuite.journal.journal import Journal
@@ -183,20 +183,20 @@ def _take_lease(settings: Settings) -> Lease | None:
     folder = Path(settings.resume)
     lease = Lease(folder)
     if (folder / JOURNAL).is_file():
-        # Read the run now, so that damage is found before anything is paid for.
+        # Open the journal now, so that damage is reported before any paid call.
         Journal(folder / JOURNAL, read_only=True).close()
     return lease
 
 
 def make_importable(settings: Settings, root: Path) -> None:
-    """Make the root directory importable if a model is a function, because the function's module may lie there."""
+    """Add the root directory to `sys.path` if a model is a function, because it may contain the function's module."""
     names = (getattr(settings, option) or "" for option in MODELS)
     if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
         sys.path.insert(0, str(root))
 
 
 def _prepare_programs(settings: Settings) -> None:
-    """Build the named environment of programs before any process needs it."""
+    """Build the environment in which models' programs run, before any process needs it."""
     usual = Settings()
     is_usual = settings.program_env in OWN_PACKAGES
     if settings.sandbox != usual.sandbox:

@@ -17,14 +17,14 @@ from evalsuite.core.threads import is_async
 from evalsuite.core.types import COUNTED_APART, Sample, Score, Transcript
 from evalsuite.engine.signals import is_from_user
 
-LONGEST_NOTE = 200  # Maximum characters of a scorer's note that a score shows.
+LONGEST_NOTE = 200  # Maximum characters of a scorer's note in the repr of a score.
 ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # an object's address in memory, which differs from process to process
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # Matches an object's memory address, which differs in every process.
 A_SCORER = "a scorer takes (sample, transcript)"
 
 
 class NotedScore(float):
-    """A score that is shown together with its scorer's note, for example in pytest's failure line."""
+    """A score whose repr contains the scorer's note, for example in pytest's failure message."""
 
     note: str
 
@@ -39,16 +39,16 @@ class NotedScore(float):
         return f"{float.__repr__(self)} ({self.note})"
 
     def __str__(self) -> str:
-        """Show the number alone."""
+        """Show only the number."""
         return float.__repr__(self)
 
     def __reduce__(self) -> tuple[type[NotedScore], tuple[float, str]]:
-        """Keep the note in copies."""
+        """Keep the note when the score is copied or pickled."""
         return (NotedScore, (float(self), self.note))
 
 
 class CaseScores(dict[str, float]):
-    """The fixture `scores`. A missing score raises an error that lists the existing scores.
+    """The value of the fixture `scores`. Reading a missing score raises an error that lists the existing scores.
 
     Args:
         scores: the scores by name.
@@ -79,8 +79,8 @@ class ScorerGroups(NamedTuple):
 
     rules: tuple[Any, ...]  # Scorers that are plain functions and run in the test's thread.
     asynchronous: tuple[Any, ...]  # Scorers that are async functions.
-    judged: tuple[JudgedScorer, ...]  # Scorers that ask the judge.
-    asking: tuple[ModelScorer, ...]  # Scorers that ask a model of their own choice.
+    judged: tuple[JudgedScorer, ...]  # Scorers that call the judge.
+    asking: tuple[ModelScorer, ...]  # Scorers that call a model of their own choice.
 
 
 def group_scorers(scorers: Sequence[Any]) -> ScorerGroups:
@@ -139,7 +139,7 @@ def _check_scorer(scorer: object) -> None:
 
 
 def _check_score_names(scorers: Sequence[object]) -> None:
-    # Only declared names can be compared before the first model call; other names are compared when scores arrive.
+    # Compare only declared names of scores; other names are known only when scores arrive.
     given_by: dict[str, object] = {}
     for scorer in scorers:
         for name in getattr(scorer, "metrics", None) or ():
@@ -155,7 +155,8 @@ def check_callable(
     """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Some of these functions also take two arguments, so the signature alone would not reveal the mistake.
+        # Functions of metrics and statistics are not scorers. Some take two arguments, so the signature does not show
+        # this.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
             f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "
@@ -178,10 +179,10 @@ def _show_part(part: object) -> str:
 
 
 def read_scores(scores: object, scorer: str) -> NamedScores:
-    """Map names to a scorer's results; a single number, bool or `Score` gets the scorer's own name."""
+    """Convert a scorer's result to scores by name; a single number, bool or `Score` gets the scorer's own name."""
     if isinstance(scores, Mapping):
         return scores
-    # Accept numbers of numpy and similar packages, but not arrays and texts.
+    # Accept scalars of numpy and similar packages, but not arrays and texts.
     if isinstance(scores, Score) or (hasattr(scores, "__float__") and not hasattr(scores, "__len__")):
         if not scorer.isidentifier():
             raise ScoringError(
@@ -205,7 +206,7 @@ def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[fl
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
         number = math.nan
-    except OverflowError:  # An integer beyond the range of floats, whose digits would fill the message.
+    except OverflowError:  # An integer too large for a float; its digits would fill the message.
         number = value = math.inf
     if not math.isfinite(number):
         raise ScoringError(
@@ -247,7 +248,7 @@ def _write_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
     cells = [write_stable_repr(_read_cell_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else write_stable_repr(scorer)
-    # The fingerprint of a shipped scorer must not change if the scorer moves to another module.
+    # Omit the module of evalsuite's own scorers, so that moving a scorer does not change its fingerprint.
     module = "evalsuite" if _is_shipped_class(kind) else kind.__module__
     return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
 
@@ -277,7 +278,7 @@ def _read_cell_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # The cell is not filled yet, because the function refers to itself.
+        # The closure's cell is still empty, because the function refers to itself.
         return None
 
 

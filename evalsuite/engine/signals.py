@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-SAME_PRESS = 1.0  # seconds within which SIGINT is the same key press, repeated by a wrapper such as `uv run`
+SAME_PRESS = 1.0  # Seconds within which SIGINT counts as the same key press, repeated by a wrapper such as `uv run`.
 _received: list[int] = []
 _interrupted: list[float] = []
 _last_words: list[tuple[int, str]] = []
@@ -46,12 +46,12 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
 def handle_signals(
     *names: str, end: Callable[[str, int], None], terminal: int | None, words: str = ""
 ) -> dict[int, Any]:
-    """Handle signals that do not have another handler yet.
+    """Set handlers for signals that still have the default handler.
 
     Args:
         terminal: a separate file descriptor for the last line of a run that ends at once. None in a worker, because the
             controlling process ends the worker.
-        words: the end of that line.
+        words: the text at the end of the run's last line.
     """
     _forget_terminal()
     if terminal is not None:

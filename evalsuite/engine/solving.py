@@ -1,7 +1,7 @@
-"""Solves cases and runs the scorers that have to wait for a judge or another model; keeps a window of cases in flight.
+"""Solves several cases concurrently, and runs the scorers that have to wait for a judge or another model.
 
-The next cases of a process are solved and judged ahead of their tests. Concurrency is therefore set by the gateway,
-not by the number of processes.
+A process solves and judges its next cases before their tests begin. So the gateway's limits, not the number of
+processes, determine the concurrency.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ T = TypeVar("T")
 class SolvedCase:
     """The transcript and the judgements of a case whose test comes next."""
 
-    transcript: Transcript | None  # None if solving failed or the benchmark has no solver.
+    transcript: Transcript | None  # The transcript; None if solving failed or the benchmark has no solver.
     # Scores by name, one mapping per scorer that had to wait for a call or other input.
     judged: Sequence[Mapping[str, float | Score]]
-    error: BaseException | None  # Why solving or judging failed; None if both succeeded.
+    error: BaseException | None  # The exception with which solving or judging failed; None if both succeeded.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The judge's part of `usage`.
     simulator_usage: Usage  # The part of `usage` of models that played users or tools.
-    seconds: float  # Wall time, waiting for the limiter included.
-    solving_seconds: float  # Time until the answer was complete, without the time in which calls waited.
+    seconds: float  # Wall-clock time of solving and judging, including waits for the limiter.
+    solving_seconds: float  # Seconds until the answer was complete, without waits of calls.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
     faults: Sequence[str] = ()  # The injected faults, in order.
 
 
 class Models:
-    """Gives cases the run's models."""
+    """Provides the run's models to cases."""
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
-        # Requests contain addresses without logins; only the gateway has the logins.
+        # Remove logins from the addresses, because only the gateway needs them.
         self._asker, self._settings, self._model = asker, public_settings(settings), model
         self._overrides = self._settings.model_params
 
@@ -101,7 +101,7 @@ class Models:
 
 
 async def solve_case(case: Case, models: Models) -> SolvedCase:
-    """Solve a case and have it judged. Never raises: failures are part of the result."""
+    """Solve and judge a case. Never raises an exception: failures are part of the result."""
     started, meter = time.monotonic(), models.make_meter(case.storage_scope)
     of_judge, transcript = Meter(meter), None
     error: BaseException | None = None
@@ -160,7 +160,7 @@ async def _call_judged_scorer(
     try:
         return await scorer.judged(case.sample, transcript, judge)
     except ModelError as error:
-        # Make an error of the same class, so that equal causes are counted together.
+        # Keep the error's class, so that errors with the same cause are counted together.
         if type(error).__module__ != ModelError.__module__:
             raise
         raise type(error)(f"the judge {judge.name}: {error}") from error
@@ -181,7 +181,7 @@ async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float |
 
 
 async def _capture_outcome(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
-    """Return the result or the exception, because any exception of a case's code is the case's own error.
+    """Return the result or the exception, because any exception of a case's code is an error of this case only.
 
     The coroutine is created here, because a task that is cancelled before its first step would never await the
     coroutine.
@@ -191,13 +191,13 @@ async def _capture_outcome(work: Callable[[], Awaitable[T]]) -> tuple[T | None, 
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
-        # The exception would end the event loop, and with it all cases in flight.
+        # Convert the exception, because it would end the event loop and so all cases in flight.
         return None, ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - see above
         return None, caught
 
 
-IN_ONE_BATCH = 50_000  # maximum cases in flight if requests are sent in batches: the size of the largest batch
+IN_ONE_BATCH = 50_000  # Maximum cases in flight if requests are sent in batches: the maximum size of a batch.
 
 
 def compute_window(settings: Settings, workers: int = 1) -> int:
@@ -248,16 +248,16 @@ class Prefetcher:
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
         self._tasks: set[asyncio.Task[None]] = set()
-        # The main thread waits for these futures and removes them, so that the threads seldom have to wake each other.
+        # Only the main thread waits for and removes these futures, so that the threads rarely have to wake each other.
         self._results: dict[Case, Future[SolvedCase]] = {}
         self._bounds: set[BoundBenchmark] = set()
         self._in_flight = 0
 
     def begin(self, case: Case | None) -> None:
-        """Start the current case and as many further cases as fit in the window; called when an item begins."""
+        """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # Do not start a case twice: a started case may be removed from the results before the loop runs this call.
+            # Pass None for a started case, because its result may be removed before the loop runs this call.
             self._background.soon(self._begin, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
@@ -278,7 +278,7 @@ class Prefetcher:
         return self._results.get(case) or self._start_solving(case)
 
     def _fill_window(self) -> None:
-        # Limit the look-ahead, because during a slow test the results that wait for their tests would pile up.
+        # Limit the look-ahead, because during a slow test, results that wait for their tests would fill the memory.
         coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
             if case not in self._results:
@@ -301,7 +301,7 @@ class Prefetcher:
             future.cancel()
             raise
         except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
-            # Exceptions of solvers and scorers are part of results, so this error is evalsuite's own.
+            # This error is evalsuite's own, because exceptions of solvers and scorers are part of results.
             failed = InternalError(f"evalsuite failed on {case.id}: {type(error).__name__}: {error}")
             failed.__cause__ = error
             future.set_exception(failed)

@@ -31,7 +31,7 @@ NANOSECONDS = 1e9
 
 
 class SpanExport:
-    """Exports the spans of one run in the background; a failing collector does not affect the run.
+    """Exports the spans of one run in the background; a collector that fails does not affect the run.
 
     Args:
         run: the run's name, which distinguishes its traces from the traces of other runs.
@@ -51,7 +51,7 @@ class SpanExport:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
         class Exporter(SpanExporter):
-            """Counts the spans that the collector did not take."""
+            """Exports spans, and counts the spans that the collector did not accept."""
 
             lost = 0
 
@@ -71,7 +71,7 @@ class SpanExport:
         self._calls = 0
 
     def add_record(self, line: str) -> None:
-        """Export a case with its scores."""
+        """Export a case with its scores as a span."""
         record = decode_record(line)
         events = [
             {
@@ -99,7 +99,7 @@ class SpanExport:
         self._export_span(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
 
     def add_call(self, request: Request, completion: Completion) -> None:
-        """Export a call that has just been answered."""
+        """Export a model call as a span; call this right after the answer."""
         self._calls += 1
         embeds = request.params.get("api") == "embeddings"
         operation = "embeddings" if embeds else "chat"
