@@ -92,9 +92,9 @@ class Gate:
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
     threshold: float  # The limit, on the metric's own scale; with `NO_WORSE`, the smallest loss that matters, else nan.
-    confidence: float | None  # A number in (0, 1); None compares the point estimate, not a bound.
+    confidence: float | None  # The interval's confidence, in (0, 1); None: compare the estimate itself.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
-    bare: bool = False  # Whether the text leaves out the benchmark.
+    bare: bool = False  # Whether the gate's text omits the benchmark's name.
 
     @property
     def wants_more(self) -> bool:

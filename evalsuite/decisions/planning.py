@@ -67,7 +67,7 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str  # A description of the data from which the variance is estimated.
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # How often equal models, and models with this loss, would fail; None without repeated answers to the questions.
+    # The rates at which equal models, and models with this loss, would fail; None without repeated answers.
     calibration: Calibration | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Checks before the first call: the settings, then the chosen cases.
+"""Checks the settings, then the chosen cases, before the first model call.
 
 Checks of settings raise an error. Checks of cases return a message with what the user has to change, or an empty text.
 """

@@ -246,7 +246,7 @@ class OpenRun:
         try:
             return load_run(find_folder(self._spec.reports_folder, names[0])) if names else None
         except RunError:
-            # The verdict will report the error in the baseline.
+            # Ignore the baseline's error here, because the verdict reports it.
             return None
 
     def _open_files(self, cases: Sequence[PlannedCase]) -> None:

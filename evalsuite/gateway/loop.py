@@ -1,4 +1,4 @@
-"""One background event loop per process: everything asynchronous runs there, and tests stay ordinary functions."""
+"""One background event loop per process, which runs all asynchronous code, so that tests are ordinary functions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BackgroundLoop:
             self.loop.call_soon_threadsafe(call, *args)
 
     def close(self) -> None:
-        """Cancel everything that still runs, and end the thread."""
+        """Cancel all running tasks, and end the thread."""
         if self.loop.is_closed():
             return
         self.run(self._cancel_all())

@@ -2,8 +2,8 @@
 
 Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
 second are measured. In a paced period, calls follow the inferred limit. A paced period ends when it has fewer answers
-than the plain rate would give, by more than a share of the plain period's answers. So pacing never costs more than that
-share.
+than the plain rate would give, by more than a share of the plain period's answers. So pacing loses at most this share
+of answers compared with no pacing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Pacing:
     """One server's inferred limits, and the time at which the next call may be sent.
 
     Attributes:
-        plain: whether each request backs off by itself, without a pace.
+        plain: whether the current period is plain, so that each refused request backs off by itself.
         rate: requests per second; None means no limit.
         at_once: maximum number of concurrent calls; None means no limit.
     """

@@ -76,7 +76,7 @@ class Upstream:
         patience: seconds that one request waits for a server.
 
     Attributes:
-        answered: whether any call was ever answered, so that the server exists.
+        answered: whether any call was ever answered, which proves that the server exists.
         given_up: the reason why no call can succeed; empty if calls may succeed.
     """
 

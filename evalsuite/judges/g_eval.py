@@ -173,7 +173,7 @@ def expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) ->
     The result is None if no token is a score, or if all scores have a probability of zero.
     """
     scores = [token for token in logprobs if _score(token.token, aspect) is not None]
-    # Prefer tokens with the parsed score, because an answer such as `1. Score: 4` contains another number.
+    # Prefer tokens that equal the parsed score, because an answer may contain other numbers, such as a list number.
     matching = [token for token in scores if _score(token.token, aspect) == score] or scores
     if not matching:
         return None

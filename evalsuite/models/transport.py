@@ -188,7 +188,7 @@ def explain(error: BaseException) -> FailureCause:
 
 
 def _words(error: BaseException) -> str:
-    """Return an exception's message in one line, without the status that aiohttp adds even without a response."""
+    """Return an exception's message in one line; omit the HTTP status, which aiohttp adds even without a response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
 

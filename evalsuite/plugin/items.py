@@ -35,7 +35,7 @@ def is_skipped_benchmark(item: pytest.Item) -> bool:
 
 
 def list_cases(items: Iterable[pytest.Item]) -> list[Case]:
-    """Return the cases among items."""
+    """Return the cases of all items that are cases."""
     return [case for item in items if (case := get_case(item)) is not None]
 
 

@@ -104,7 +104,7 @@ class Tally:
     """The rows of one benchmark, always sorted by case id.
 
     Attributes:
-        rows: one per case.
+        rows: the rows, one per case.
     """
 
     rows: tuple[Row, ...] = ()

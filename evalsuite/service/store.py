@@ -122,6 +122,6 @@ class SqliteStore(Answers):
         self._database.one("SELECT 1")
 
     def close(self) -> None:
-        """Close the file, and let another gateway open it."""
+        """Close the file, and release its lock, so that another gateway can open it."""
         super().close()
         self._lease.release()

@@ -210,7 +210,8 @@ def jackknife_interval(
 
     The squared error is (G - 1) / G times the sum of squared deviations of the G leave-one-out values from their mean:
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11). The method is meant for smooth
-    statistics; it fails for a median. The result is deterministic and takes G + 1 evaluations.
+    statistics; it fails for a median. The result is deterministic and needs G + 1 evaluations of the statistic for G
+    clusters.
 
     Args:
         clusters: the items, as one list per cluster.
