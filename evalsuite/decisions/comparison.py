@@ -180,7 +180,7 @@ class ComparisonRules:
     margins: Mapping[str, float] = field(default_factory=dict)
     min_paired: float = 0.9  # The minimum share of all questions that both runs must have.
     confidence: float = 0.95  # The joint confidence of all verdicts.
-    accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that may differ between the runs.
+    accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that the user allows to differ.
 
     def share_of(self, benchmark: str) -> float:
         """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""

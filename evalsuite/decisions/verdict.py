@@ -1,4 +1,4 @@
-"""The verdict on a run: its gates' decisions, its completeness, and the exit status that follows."""
+"""Decides the verdict on a run from its gates, comparisons and completeness, and chooses the exit status."""
 
 from __future__ import annotations
 
@@ -372,7 +372,8 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
-            # If the run could have been decided early, the final check has a higher confidence.
+            # Raise the confidence of the final check if the run could have been decided early, because both share the
+            # error.
             last = replace(gate, confidence=at_the_end(gate.confidence))
         decided = decide([last], {**_find_judges(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]

@@ -323,7 +323,7 @@ def _find_statement(lines: Sequence[str], number: int) -> ast.stmt | None:
     found = None
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and node.lineno <= number <= (node.end_lineno or node.lineno):
-            # `ast.walk` visits outer statements before inner ones.
+            # Keep the last match, because `ast.walk` visits outer statements before inner statements.
             found = node
     return found
 

@@ -144,7 +144,7 @@ class RunGateway:
             return self._servers[channel]
 
     def close(self) -> None:
-        """Close the gateway and the loop."""
+        """Close the gateway and its event loop."""
         if self._pending is not None and not self._settings.replay:
             self.background.run(self._release_batches(self._pending))
         self.background.run(self.gateway.aclose())
@@ -359,7 +359,7 @@ class OpenRun:
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _note_scores(self, plain: Mapping[str, Any]) -> None:
-        """Check that the gates' metrics exist, and note the cases that `--lf` may rerun."""
+        """Check that the gates' metrics exist, and note cases below their threshold, which `--lf` may rerun."""
         benchmark = plain["benchmark"]
         if plain["excused"] == "gate":
             self.below.setdefault(benchmark, []).append(plain["case"])

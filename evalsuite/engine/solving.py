@@ -45,7 +45,7 @@ class SolvedCase:
     error: BaseException | None  # The exception with which solving or judging failed; None if both succeeded.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
-    judge_usage: Usage  # The judge's part of `usage`.
+    judge_usage: Usage  # The part of `usage` for calls of judges.
     simulator_usage: Usage  # The part of `usage` of models that played users or tools.
     seconds: float  # Wall-clock time of solving and judging, including waits for the limiter.
     solving_seconds: float  # Seconds until the answer was complete, without waits of calls.

@@ -322,7 +322,7 @@ class Gateway:
         except Exception as error:
             if limit.expired():
                 words = f"{backend.identity} gave no answer within {self._call_timeout:g} s (evalsuite_call_timeout)"
-                # A user's function may still run, so it is not called again.
+                # Do not call a user's function again, because the first call may still run.
                 raise (LostAnswer if backend.metered else CallFailed)(words) from error
             # An unknown exception is an internal error if evalsuite's own backend raised it; otherwise the call failed.
             own = type(backend).__module__.startswith("evalsuite.")
@@ -404,7 +404,7 @@ class Gateway:
 
 
 class Store(Protocol):
-    """Stores the answers of a gateway: a run's journal, or the store of a service."""
+    """A store of a gateway's answers, implemented by a run's journal and by the stores of a gateway service."""
 
     @property
     def read_only(self) -> bool:

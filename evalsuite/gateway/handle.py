@@ -221,7 +221,7 @@ ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
 
 
 class Asker(Protocol):
-    """Answers requests to models."""
+    """Sends requests to models and returns their completions."""
 
     async def ask(self, request: Request) -> Completion:
         """Return the model's completion for a request."""
@@ -280,7 +280,9 @@ def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
 
 
 class Meter:
-    """Counts one case's requests and usage over all models. It numbers equal requests, because each is a separate draw.
+    """Counts one case's requests and usage over all models.
+
+    Equal requests are numbered, because each is a separate draw from the model.
 
     Args:
         scope: the case's id; if it is empty, equal requests share one answer.

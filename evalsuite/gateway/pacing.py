@@ -64,7 +64,7 @@ class Period:
 
     began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
-    refused: int = 0  # Calls that were refused.
+    refused: int = 0  # Number of refused calls in the period.
 
 
 class Pacing:
@@ -188,7 +188,7 @@ class Pacing:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         self._period.refused += 1
         if call.sent < self._cut_at or probing:
-            # The limit was already lowered after this call was sent.
+            # Do not lower the limit again, because it was already lowered after this call was sent.
             return
         self._cut_at = now
         if self.rate is not None:

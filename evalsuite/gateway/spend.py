@@ -53,7 +53,7 @@ class Price:
     def of(
         self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
     ) -> float:
-        """Compute US dollars for one call."""
+        """Compute the cost of one call, in US dollars."""
         prompt, completion, dearer = self.prompt, self.completion, 1.0
         if self.longest is not None and prompt_tokens > self.longest:
             prompt, completion = self.long_prompt, self.long_completion
@@ -64,7 +64,7 @@ class Price:
         return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
     def of_usage(self, usage: Usage) -> float:
-        """Compute US dollars for one or several calls; the mean prompt determines whether long-prompt prices apply."""
+        """Compute the cost of one or several calls in US dollars; the mean prompt length determines the prices."""
         calls = max(1, usage.calls)
         parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
         prompt, completion, cached, written = (tokens / calls for tokens in parts)
@@ -161,7 +161,7 @@ def prompt_text(request: Request) -> str:
 def estimate_tokens(request: Request, text: str | None = None) -> int:
     """Estimate prompt tokens.
 
-    Three characters per token overestimate English text; two bytes per token overestimate other languages.
+    The estimate is deliberately high: three characters per token for English, two bytes per token for other languages.
     """
     text = prompt_text(request) if text is None else text
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
@@ -180,7 +180,7 @@ def prompt_bound(request: Request, text: str | None = None) -> int:
     fields = request.params.keys() | _find_extra_body(request).keys()
     files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
-    # Other fields of the body, such as schemas and predictions, may be billed as well.
+    # Count other fields of the body, too, because fields such as schemas and predictions may be billed.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
     return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
 
@@ -307,7 +307,7 @@ def _walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def count_usage(request: Request, completion: Completion) -> Usage:
-    """Count a completion's usage; estimate and flag it if the server sent none, or an impossible one."""
+    """Return a completion's usage; if the server's numbers are missing or impossible, estimate and flag the usage."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
@@ -327,7 +327,7 @@ def _read_bound(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call as the ledger books it."""
+    """The amounts that the ledger books for one call."""
 
     usage: Usage  # Tokens and US dollars.
     answered: bool = True  # False for a failed call that may be billed; its cost is then the reserved amount.

@@ -67,7 +67,7 @@ def _log_entry(completion: Completion) -> dict[str, Any]:
 
 
 def read_speech(text: str) -> str:
-    """Read any text that is not empty."""
+    """Return a judge's text; raise ValueError if it is empty."""
     if not text.strip():
         raise ValueError("it is empty.")
     return text.strip()

@@ -151,7 +151,7 @@ class OrCannotTell:
         return object_schema(**{**schema["properties"], key: either})
 
     def _key(self) -> str:
-        """Return the name of the JSON property with the judgement, which is the last property."""
+        """Return the name of the JSON schema's last property, which contains the judgement."""
         return str(list(self.criteria.schema()["properties"])[-1])
 
     def read(self, text: str) -> Reading:

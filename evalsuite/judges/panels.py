@@ -155,7 +155,7 @@ class Panel:
     seed: int = 0  # The seed that shuffles simultaneous speeches.
     # Whether each debater also votes secretly after each turn except the last, to show changes of opinion.
     interim: bool = False
-    wording: Wording | None = field(default=None, repr=False)  # The prompts; None means the default prompts.
+    wording: Wording | None = field(default=None, repr=False)  # Writes the prompts; None means the default prompts.
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):

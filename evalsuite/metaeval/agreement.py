@@ -114,7 +114,7 @@ def _is_number(value: object) -> bool:
 
 MEASURES = ("Pearson", "Spearman", "Kendall within", "Pairs within")
 FROM_FILE = " (file)"
-FIRST = "table_score"  # The metric from which the others are subtracted.
+FIRST = "table_score"  # The metric with which all other metrics are compared.
 TableMetric = Callable[[str, str, tables.Format], float]
 METRICS: Mapping[str, TableMetric] = {
     FIRST: lambda one, two, written: tables.table_score(one, two, format=written).value,

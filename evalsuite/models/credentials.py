@@ -74,7 +74,7 @@ class Access:
     key_name: str = OPENAI_KEY  # The environment variable from which the key is read.
     # Whether the user gave the address for this session; only then are headers from the environment sent, too.
     trusted: bool = False
-    advice: str = "is the key right?"  # What to do if a key is missing or refused.
+    advice: str = "is the key right?"  # Advice in the error message if a key is missing or refused.
     timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
     max_answer: int = 64 * MEBIBYTE  # Largest answer, in bytes after decompression.
     proxies: bool = True  # Whether proxies set in the environment are used.
@@ -177,7 +177,8 @@ class Credentials:
     def locate(self, base_url: str | None) -> Address:
         """Find the address that a base URL means, with the login that the user gave for this address.
 
-        Without a base URL: `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI itself.
+        Without a base URL, the address is `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI
+        itself.
         """
         if base_url is not None:
             urls = (grant.base_url for grant in self._grants if grant.public_url == redact(base_url))

@@ -52,7 +52,7 @@ def _hopeless(status: int, words: str) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Read the seconds that the server asks to wait from `retry-after-ms`, else `retry-after` (seconds or a date).
 
-    Return None if neither header is present and valid.
+    Return None if both headers are missing or invalid.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:

@@ -37,7 +37,7 @@ class LitellmBackend:
             )
 
     async def prepare(self) -> None:
-        """Import litellm, so that the first calls are sent on time; `complete` reports a failed import."""
+        """Import litellm in advance, so that the first calls are not delayed; `complete` reports a failed import."""
         with suppress(Exception):
             await self._import()
 

@@ -80,7 +80,7 @@ class OpenAIBackend:
             )
 
     async def prepare(self) -> None:
-        """Open the client, so that the first calls are sent on time; `complete` reports a failure."""
+        """Open the client in advance, so that the first calls are not delayed; `complete` reports a failure to open."""
         with suppress(Exception):
             await self._open()
 

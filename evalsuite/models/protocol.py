@@ -51,7 +51,7 @@ class Unreachable(Outage):
 
 
 class Backend(Protocol):
-    """One kind of model, at one address.
+    """The code that calls one kind of model at one address.
 
     Creating a backend costs nothing and checks nothing; `check` and the first call check the model.
 

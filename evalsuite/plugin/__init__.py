@@ -196,7 +196,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
-    """Make the failed case available in the debugger (--pdb)."""
+    """Make the failed case available in the debugger if the user gave --pdb."""
     return (yield from lend_to_debugger(node))
 
 

@@ -161,7 +161,7 @@ def _check_extras() -> Iterator[CheckResult]:
 def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # Its parent package is missing.
+    except ModuleNotFoundError:  # `find_spec` raises this error if the parent package is missing.
         return False
 
 

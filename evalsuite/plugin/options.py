@@ -28,7 +28,7 @@ FORMER = {
     "on_undecided": "'* no worse than baseline', which too few cases leave without data (12)",
 }
 """Removed settings, each with the gate that replaces it."""
-# pytest's names of the types of ini values.
+# The names that pytest gives to the types of ini values.
 INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int: "int", float: "float", bool: "bool"}
 
 

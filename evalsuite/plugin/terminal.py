@@ -152,7 +152,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
         return
     if not interruption(report.run.info):
         _report_all(config, report)
-    # Let `--lf` rerun the cases below their threshold in every benchmark with a missed gate.
+    # Make `--lf` rerun the cases that are below their threshold in benchmarks with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
         if any(gate.covers(benchmark) for gate in missed):

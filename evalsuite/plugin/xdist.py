@@ -134,7 +134,7 @@ class WorkerQueue:
                 yield case
 
     def _take_index(self, most: int) -> int | None:
-        """Return the index after the last yielded index, if it is among the queue's first `most` indexes."""
+        """Return the index after the last yielded index in the queue; None if it is not among the first `most`."""
         with self._torun.lock() as queue:
             place = self._find_last_index(queue) + 1
             # Stop at an item that is not an index, because the queue may end in a marker.

@@ -106,7 +106,7 @@ class BuiltInMetrics(dict[str, Metric]):
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a metric's declaration, also for built-in metrics, or the default value."""
+        """Return the declaration of a declared or built-in metric; for other names, return the default value."""
         try:
             return self[name]
         except KeyError:

@@ -55,7 +55,7 @@ class Counts:
 
 
 def exposition(gateway: Gateway, counts: Counts) -> str:
-    """Write all metrics as text."""
+    """Write all metrics in Prometheus's text format."""
     ledger = gateway.ledger
     shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
     families = [
@@ -157,7 +157,7 @@ class GatewayServer:
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
-        """Answer a request on behalf of the client in `ASKING`; see `Asker.ask`."""
+        """Answer a request of the client that the context variable `ASKING` contains; see `Asker.ask`."""
         client, began = ASKING.get(), time.monotonic()
         quota = self._quotas.get(client.name)
         try:

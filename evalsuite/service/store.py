@@ -82,7 +82,7 @@ class SqliteStore(Answers):
         self._numbers = {client.name: self._number(client.name) for client in clients}
 
     def _number(self, client: str) -> int:
-        """Return the number under which a client's calls are stored."""
+        """Return a client's number in the store, with which the client's calls are recorded."""
         row = self._database.one("SELECT id FROM sessions WHERE command = ?", client)
         if row is None:
             now = datetime.now(UTC).isoformat(timespec="seconds")

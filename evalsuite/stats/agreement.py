@@ -399,8 +399,8 @@ def alpha_without_each_cluster(
 ) -> tuple[float, list[float]]:
     """Compute alpha of all things, then alpha without each cluster in order of first appearance, for a jackknife.
 
-    Each thing is a list of ratings. Observed and expected disagreement come from sums over things, so a cluster is left
-    out by subtraction.
+    Each entry of `things` is the list of one thing's ratings. Observed and expected disagreement come from sums over
+    things, so a cluster is left out by subtraction.
     """
     import numpy as np
 

@@ -24,7 +24,7 @@ EQUAL_PASSES = 0.95
 
 
 # Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
-# draws (at least 200) keep the time below a second.
+# draws (at least 200) are made, to keep the time below a second.
 DRAWS = 2000
 MOST_SUMS = 2_000_000  # Maximum product of draws and clusters.
 FEWEST_DRAWN = 10  # Minimum clusters; with fewer (under 1,024 sign patterns), nearly all verdicts are `undecided`.
@@ -59,8 +59,8 @@ class LossTest:
         """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
 
         The number assumes the deviation of the observed cases, and is approximated with Student's t distribution
-        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If the cases that differ
-        just add up to the margin, the power is 90%.
+        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If the differences of the
+        cases that differ just add up to the margin, the power is 90%.
 
         Args:
             confidence: 1 minus the level of the two-sided test; the margin is tested on one side at half the level.
