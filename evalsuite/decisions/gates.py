@@ -91,7 +91,7 @@ class Gate:
     value: str | None  # The tag's value; None for all cases.
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
-    threshold: float  # The limit, on the metric's own scale; with `NO_WORSE`, the smallest loss that matters, else nan.
+    threshold: float  # The limit on the metric's own scale; with `NO_WORSE`, the smallest loss that matters or nan.
     confidence: float | None  # The interval's confidence, in (0, 1); None: compare the estimate itself.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the gate's text omits the benchmark's name.

@@ -171,7 +171,7 @@ class Watchers(Protocol):
         ...
 
     def make_sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
-        """Return sections to add to the report."""
+        """Return the watcher's sections, which are added to the report."""
         ...
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:

@@ -39,7 +39,7 @@ class Effect:
     arguments: Any  # JSON data.
 
     def plain(self) -> dict[str, Any]:
-        """Convert to JSON data: the arguments of `Effect`."""
+        """Return the effect's fields as JSON data, which are the arguments of `Effect`."""
         return {name: getattr(self, name) for name in ("case", "epoch", "number", "name", "arguments")}
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Work = Callable[[sqlite3.Connection], object]
     Done = Callable[[RunError | None], object]
 
-AT_ONCE = 500  # Maximum rows per read.
+AT_ONCE = 500  # Maximum number of rows per fetch.
 PATIENCE = 60.0  # Seconds to wait for a file that another process has locked.
 
 

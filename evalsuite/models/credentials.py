@@ -97,7 +97,7 @@ class Address:
     shown: str  # The address without secrets, for messages and for keys in the store.
     root: str  # Scheme, host and path.
     query: Secret  # Parameters sent with every call; they may be secrets.
-    login: Secret | None  # `user:password`, if the address has one.
+    login: Secret | None  # The login (`user:password`) in the address, if any.
     host: str  # Lower case.
 
     @property

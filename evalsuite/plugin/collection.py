@@ -143,7 +143,7 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
 
 
 def shorten_report(report: pytest.CollectReport) -> None:
-    """Replace the traceback by position and message if a test file's import raised one of evalsuite's errors."""
+    """Replace the traceback by file, line and message if importing a test file raised one of evalsuite's errors."""
     # pytest stores the call, which has the exception, in this attribute for hooks such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None)
     if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
@@ -202,7 +202,7 @@ def _stop_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep this shard's cases, and put them in the run's order."""
+    """Remove items of other shards, and sort the items in the order in which the run solves cases."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:

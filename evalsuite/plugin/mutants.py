@@ -27,7 +27,7 @@ class Fault(NamedTuple):
 
     mutant: str  # A name in `MUTANTS`.
     best: dict[str, float]  # The best score of each metric in the attacked run; any other score counts as wrong.
-    file: str = ""  # The path of the test file that counts as empty.
+    file: str = ""  # The path of the test file that is replaced by an empty module.
     killed: str = ""  # The node id of the item during which the process ends.
 
 

@@ -45,7 +45,7 @@ def list_ini_keys(config: pytest.Config) -> set[str]:
 
     Without this function, pytest would only warn of a removed setting, and the setting would have no effect.
     """
-    keys = getattr(config, "_inicfg", None)  # pytest 9.1 and newer, where `inicfg` is deprecated.
+    keys = getattr(config, "_inicfg", None)  # For pytest 9.1 and newer, which deprecate `inicfg`.
     overridden = (text.partition("=")[0] for text in config.option.override_ini or ())
     return {*(config.inicfg if keys is None else keys), *overridden}
 

@@ -137,7 +137,7 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return the lines of pytest's header: models, and what a replay repeats; empty if the user gave no setting."""
+    """Return the lines for pytest's header: the models and, if a run is repeated, a note; empty without settings."""
     process = config.stash[PROCESS]
     if not process.settings.given:
         return []
@@ -225,7 +225,7 @@ def _describe_uncollected(config: pytest.Config) -> str:
 
 
 def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
-    """Return pytest's own status, unless the run's status takes precedence."""
+    """Return the run's exit status if it takes precedence over pytest's own status; else return pytest's."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)

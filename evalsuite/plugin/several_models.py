@@ -57,7 +57,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
 
 
 def _remove_options(args: Sequence[str], *options: str) -> list[str]:
-    """Leave out options with their values."""
+    """Remove options and their values from a list of arguments."""
     followers = ("", *args)
     return [
         arg

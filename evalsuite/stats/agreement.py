@@ -453,7 +453,7 @@ def _are_numbers(values: Iterable[Hashable]) -> bool:
 
 
 def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
-    """Compute the squared differences between values."""
+    """Compute the squared difference of each pair of values at a level of measurement."""
     import numpy as np
 
     if level == "nominal":

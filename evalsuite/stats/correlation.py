@@ -321,7 +321,7 @@ SHARE_OF_SLOW = 5
 
 
 def correlations(one: NDArray[Any], two: NDArray[Any], draws: ClusterDraws) -> dict[str, Correlation]:
-    """Compute all three coefficients over the pairs without NaN."""
+    """Compute Pearson's, Spearman's and Kendall's coefficients over the pairs without NaN."""
     has = ~(np.isnan(one) | np.isnan(two))
 
     def interval(name: str) -> Correlation:

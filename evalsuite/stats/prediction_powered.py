@@ -62,8 +62,8 @@ def ppi_mean(
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
         judged_only: the judge's scores of the cases without labels.
-        bounds: the lowest and highest possible score, to which the interval is clipped. None uses 0 and 1, extended to
-            the lowest and highest score.
+        bounds: the lowest and highest possible score, to which the interval is clipped. None means 0 and 1, extended to
+            include the lowest and highest score.
         weights: a weight per labelled case, proportional to 1 / (probability of being drawn); None means equal weights.
 
     Returns:
