@@ -202,7 +202,7 @@ def _stop_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove items of other shards, and sort the items in the order in which the run solves cases."""
+    """Remove the cases of other shards; if the run may end early, put the items in the run's order."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
