@@ -16,15 +16,15 @@ import tempfile
 from pathlib import Path
 
 from evalsuite.metaeval.agreement import (
-    agreement_tables,
-    agreements,
+    compute_agreements,
+    compute_metrics,
     fill_unreadable,
     is_readable,
-    measure,
     read_rated_tables,
+    tabulate_agreements,
 )
 from evalsuite.metrics.tables.table_score import VERSION
-from evalsuite.output.reports.markdown import plain_text, render_table
+from evalsuite.output.reports.markdown import render_table, write_plain_cell
 from evalsuite.output.reports.section import Column
 from evalsuite.results.tally import Estimate
 
@@ -48,15 +48,15 @@ def main(folder: Path = FOLDER, seal: str = SEAL) -> int:
         everything = read_rated_tables(file)
     read = list(map(is_readable, everything))
     readable = [pair for pair, has in zip(everything, read, strict=True) if has]
-    values = measure(readable)
-    lines = agreements(readable, values)
-    with_zeros = agreements(everything, fill_unreadable(everything, read, values))
+    values = compute_metrics(readable)
+    lines = compute_agreements(readable, values)
+    with_zeros = compute_agreements(everything, fill_unreadable(everything, read, values))
     for title, shown in (("Readable", lines), ("All, unreadable as zeros", with_zeros)):
-        print(*map(render_table, agreement_tables(shown, title)), sep="\n\n", end="\n\n")
+        print(*map(render_table, tabulate_agreements(shown, title)), sep="\n\n", end="\n\n")
     of = {line.metric: line for line in lines}
     found_values = [*(of["table_score"].agreement[name] for name in LOGGED)]
     found_values += [of[other].behind[name] for other in OTHERS for name in LOGGED]
-    cells = [plain_text(Estimate.of(it.value, it.low, it.high), Column("", "number", 3)) for it in found_values]
+    cells = [write_plain_cell(Estimate.of(it.value, it.low, it.high), Column("", "number", 3)) for it in found_values]
     with log.open("a", encoding="utf-8") as lines_of_log:
         date = dt.datetime.now(dt.UTC).date()
         lines_of_log.write(f"| {VERSION} | {date} | {len(readable)} | {' | '.join(cells)} |\n")

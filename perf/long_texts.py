@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.text import contains, exact_match, normalise
+from evalsuite.metrics.text import contains, exact_match, normalise_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def least(call: Callable[[], object]) -> float:
     """CPU milliseconds."""
     seconds = []
     for _ in range(7):
-        normalise.cache_clear()
+        normalise_answer.cache_clear()
         began = time.thread_time()
         call()
         seconds.append(time.thread_time() - began)

@@ -22,10 +22,10 @@ from evalsuite import stats
 from evalsuite.decisions.comparison import ComparedMetric
 from evalsuite.decisions.early_stops import EarlyComparison, EarlyStop, PlannedOrder, at_the_end
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.results.judge_labels import rho
+from evalsuite.results.judge_labels import estimate_rho
 from evalsuite.results.tally import Row
-from evalsuite.stats.clustering import interval_of_replicates
-from evalsuite.stats.correlation import without_each_cluster
+from evalsuite.stats.clustering import make_replicates_interval
+from evalsuite.stats.correlation import compute_without_each_cluster
 from evalsuite.stats.power import DifferenceVariance, compute_dispersion
 
 if TYPE_CHECKING:
@@ -236,8 +236,8 @@ def moderate_correlations(runs: int) -> Iterator[Line]:
         covered, widths, plain, usual = 0, [], 0, []
         for _ in range(runs):
             x, y = marks(n)
-            found = rho(list(zip(x, y, strict=True)))
-            interval = interval_of_replicates(*without_each_cluster(x, y, range(n), "spearman"))
+            found = estimate_rho(list(zip(x, y, strict=True)))
+            interval = make_replicates_interval(*compute_without_each_cluster(x, y, range(n), "spearman"))
             assert found is not None and found.low is not None and found.high is not None  # noqa: PT018 - one condition
             covered, plain = (
                 covered + (found.low <= truth <= found.high),
@@ -293,9 +293,9 @@ def near_perfect_correlations(runs: int) -> Iterator[Line]:
         truth = stats.spearman(*marks(200_000, turned)).statistic
         for _ in range(runs):
             x, y = marks(n, turned)
-            estimate = rho(list(zip(x, y, strict=True)))
+            estimate = estimate_rho(list(zip(x, y, strict=True)))
             missed += estimate is not None and estimate.low is not None and estimate.low > truth
-            usual += interval_of_replicates(*without_each_cluster(x, y, range(n), "spearman")).low > truth
+            usual += make_replicates_interval(*compute_without_each_cluster(x, y, range(n), "spearman")).low > truth
             usual += stats.spearman(x, y).statistic > 1 - 1e-9
         yield (
             f"rho, {n} marks, {turned:.0%} turned round: falsely above",

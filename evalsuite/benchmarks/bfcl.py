@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurn, find_modules
-from evalsuite.benchmarks.dataset_files import expect, read_json_lines, take
+from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.phrases import write_count
@@ -49,7 +49,7 @@ class BfclOptions:
     max_tokens: int = 1024
 
     @classmethod
-    def of(cls, setup: Setup) -> BfclOptions:
+    def from_setup(cls, setup: Setup) -> BfclOptions:
         return read_options("BFCL", cls, setup.args)
 
     @property
@@ -60,7 +60,7 @@ class BfclOptions:
 
 def load(setup: Setup) -> Dataset:
     """Load one sample per question of the requested categories."""
-    options = BfclOptions.of(setup)
+    options = BfclOptions.from_setup(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
     files = _make_files(setup.data, options)
@@ -97,7 +97,7 @@ def _make_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
 def _list_samples(path: Path, category: str) -> Iterator[Sample]:
     answers = {} if category in (*NO_CALL, ANY_CALL) else _read_answers(path.parent / "possible_answer" / path.name)
     for place, record in read_json_lines(path):
-        name = take(record, "id", str, path, place)
+        name = read_field(record, "id", str, path, place)
         if category not in (*NO_CALL, ANY_CALL) and name not in answers:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
         yield Sample(
@@ -106,8 +106,8 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
             tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
             metadata={
                 "functions": [
-                    _make_function(expect(function, dict, path, place), path, place)
-                    for function in take(record, "function", list, path, place)
+                    _make_function(require_type(function, dict, path, place), path, place)
+                    for function in read_field(record, "function", list, path, place)
                 ],
                 "calls": answers.get(name, []),
                 "any_call": category == ANY_CALL,
@@ -118,20 +118,21 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
 def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sample]:
     """Read the samples of a multi-turn category."""
     truth = {
-        take(record, "id", str, path, place): take(record, "ground_truth", list, path, place)
+        read_field(record, "id", str, path, place): read_field(record, "ground_truth", list, path, place)
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
     }
     modules = find_modules(package)
     read_documents = cache(partial(_read_documents, path.parent / "multi_turn_func_doc"))
     for place, record in read_json_lines(path):
-        name = take(record, "id", str, path, place)
-        classes = take(record, "involved_classes", list, path, place)
+        name = read_field(record, "id", str, path, place)
+        classes = read_field(record, "involved_classes", list, path, place)
         if unknown := [kind for kind in classes if kind not in modules]:
             raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
         if name not in truth:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
         turns = [
-            [Message.from_openai(message) for message in turn] for turn in take(record, "question", list, path, place)
+            [Message.from_openai(message) for message in turn]
+            for turn in read_field(record, "question", list, path, place)
         ]
         functions = {
             function["function"]["name"]: function for kind in classes for function in read_documents(modules[kind])
@@ -157,7 +158,7 @@ def _read_documents(folder: Path, module: str) -> list[dict[str, Any]]:
 
 
 def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
-    turns = take(record, "question", list, path, place)
+    turns = read_field(record, "question", list, path, place)
     if len(turns) != 1:
         raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
     try:
@@ -170,27 +171,27 @@ def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Map each question's id to the right calls, as data for `trajectories.read_call`."""
     answers = {}
     for place, record in read_json_lines(path):
-        calls = take(record, "ground_truth", list, path, place)
-        answers[take(record, "id", str, path, place)] = [
-            {callable_name(name): accepted for name, accepted in expect(call, dict, path, place).items()}
+        calls = read_field(record, "ground_truth", list, path, place)
+        answers[read_field(record, "id", str, path, place)] = [
+            {make_callable_name(name): accepted for name, accepted in require_type(call, dict, path, place).items()}
             for call in calls
         ]
     return answers
 
 
-def callable_name(name: str) -> str:
+def make_callable_name(name: str) -> str:
     """Make a function's name valid for function calling: `math.factorial` becomes `math_factorial`."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _make_function(written: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
-    name = take(written, "name", str, path, place)
+    name = read_field(written, "name", str, path, place)
     return {
         "type": "function",
         "function": {
-            "name": callable_name(name),
-            "description": take(written, "description", str, path, place),
-            "parameters": _convert_schema(take(written, "parameters", dict, path, f"{place}, function {name!r}")),
+            "name": make_callable_name(name),
+            "description": read_field(written, "description", str, path, place),
+            "parameters": _convert_schema(read_field(written, "parameters", dict, path, f"{place}, function {name!r}")),
         },
     }
 
@@ -221,7 +222,7 @@ class OneTurn:
         conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
         completion = await model.chat(conversation, tools=functions, temperature=0, max_tokens=self.max_tokens)
-        events = tuple(map(make_event, completion.tool_calls))
+        events = tuple(map(make_call_event, completion.tool_calls))
         answer = Message("assistant", completion.text, completion.tool_calls)
         return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
 
@@ -237,7 +238,7 @@ class OneOrSeveralTurns:
         return await (self.several if self.several and "turns" in sample.metadata else self.one)(sample, model)
 
 
-def make_event(call: ToolCall) -> dict[str, Any]:
+def make_call_event(call: ToolCall) -> dict[str, Any]:
     """Make the event of a call that is recorded but not executed."""
     try:
         arguments, after = parse_arguments(call.arguments or "{}")
@@ -285,7 +286,7 @@ def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], argume
     return (
         set(schema.get("required", ())) <= arguments.keys()
         and (documented is None or arguments.keys() <= documented.keys())
-        and accepts(accepted, arguments)
+        and accepts_arguments(accepted, arguments)
     )
 
 
@@ -302,16 +303,18 @@ def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 
 
-def accepts(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within: bool = False) -> bool:
+def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within: bool = False) -> bool:
     """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(same(arguments[name], value, within=within) for value in values) if name in arguments else "" in values
+        any(is_same_value(arguments[name], value, within=within) for value in values)
+        if name in arguments
+        else "" in values
         for name, values in several.items()
     )
 
 
-def same(value: Any, accepted: Any, *, within: bool = False) -> bool:
+def is_same_value(value: Any, accepted: Any, *, within: bool = False) -> bool:
     """Tell whether a value equals an accepted value.
 
     Texts are compared without case, spaces and the signs , . / - _ * ^. An int is accepted for a float. A float is
@@ -319,11 +322,11 @@ def same(value: Any, accepted: Any, *, within: bool = False) -> bool:
     object, each field has its own accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
-        return _normalise(value) == _normalise(accepted)
+        return _normalise_text(value) == _normalise_text(accepted)
     if isinstance(value, list) and isinstance(accepted, list):
-        return len(value) == len(accepted) and all(map(same, value, accepted))
+        return len(value) == len(accepted) and all(map(is_same_value, value, accepted))
     if isinstance(value, dict) and isinstance(accepted, dict):
-        return accepts(accepted, value, within=True)
+        return accepts_arguments(accepted, value, within=True)
     if isinstance(value, bool) or isinstance(accepted, bool):
         return value is accepted
     if isinstance(value, float) and isinstance(accepted, int) and not within:
@@ -331,18 +334,18 @@ def same(value: Any, accepted: Any, *, within: bool = False) -> bool:
     return bool(value == accepted)
 
 
-def _normalise(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return _IGNORED.sub("", text).lower().replace("'", '"')
 
 
 def _make_solver(setup: Setup) -> Solver:
-    options = BfclOptions.of(setup)
+    options = BfclOptions.from_setup(setup)
     several = MultiTurn(options.classes, options.max_tokens) if options.classes else None
     return OneOrSeveralTurns(OneTurn(options.max_tokens), several)
 
 
 def _list_scorers(setup: Setup) -> Sequence[Any]:
-    package = BfclOptions.of(setup).classes
+    package = BfclOptions.from_setup(setup).classes
     return [Correct(), *([CorrectTurns(package)] if package else [])]
 
 

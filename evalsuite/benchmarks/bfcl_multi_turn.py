@@ -106,7 +106,7 @@ def run_call(instances: Mapping[str, Any], name: str, values: Sequence[Any], nam
         return str(result)
 
 
-def run_text(instances: Mapping[str, Any], text: str) -> str:
+def run_call_text(instances: Mapping[str, Any], text: str) -> str:
     """Run a call of the right answer, such as `mv(source='a', destination='b')`; the arguments must be literals."""
     try:
         call = ast.parse(text, mode="eval").body
@@ -184,12 +184,12 @@ class CorrectTurns:
         results: Counter[str] = Counter()
         for number, (calls, texts) in enumerate(zip(turns, right_turns, strict=True), 1):
             results.update(run_call(made, name, (), copy.deepcopy(arguments)) for name, arguments in calls)
-            wanted = Counter(run_text(right, text) for text in texts)
+            wanted = Counter(run_call_text(right, text) for text in texts)
             if texts and not calls:
                 return f"turn {number}: nothing was called"
             if not texts:
                 continue
-            if differing := list(_list_differing(made, right)):
+            if differing := list(_list_differences(made, right)):
                 return f"turn {number}: the state differs in {', '.join(differing)}"[:500]
             if missing := wanted - results:
                 return f"turn {number}: no call returned {next(iter(missing))}"[:500]
@@ -207,7 +207,7 @@ def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any
     return turns
 
 
-def _list_differing(made: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
+def _list_differences(made: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
     for kind, instance in right.items():
         for name, value in vars(instance).items():
             if not name.startswith("_") and getattr(made[kind], name) != value:

@@ -10,8 +10,15 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.bfcl import callable_name, make_event
-from evalsuite.benchmarks.dataset_files import AGREEMENT, expect, read_json, read_json_lines, read_text, take
+from evalsuite.benchmarks.bfcl import make_call_event, make_callable_name
+from evalsuite.benchmarks.dataset_files import (
+    AGREEMENT,
+    read_field,
+    read_json,
+    read_json_lines,
+    read_text,
+    require_type,
+)
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Sample, ToolCall, Transcript
@@ -46,12 +53,14 @@ def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
             raise DatasetError(
                 scored, "line 1", f"total_count {head.get('total_count')}", f"{len(outputs)}, as results"
             )
-        failed = {take(line, "id", str, scored, "a line") for line in wrong}
+        failed = {read_field(line, "id", str, scored, "a line") for line in wrong}
         for place, line in outputs:
-            id_ = take(line, "id", str, results, place)
+            id_ = read_field(line, "id", str, results, place)
             several = "turns" in samples[id_].metadata if id_ in samples else False
             events = (
-                _list_turns(line.get("result")) if several else map(make_event, _read_bfcl_calls(line.get("result")))
+                _list_turns(line.get("result"))
+                if several
+                else map(make_call_event, _read_bfcl_calls(line.get("result")))
             )
             transcript = Transcript("", events=tuple(events))
             yield CheckerVerdict(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
@@ -62,7 +71,7 @@ def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
         for step in steps if isinstance(steps, list) else ():
-            yield from map(make_event, _read_bfcl_calls(step))
+            yield from map(make_call_event, _read_bfcl_calls(step))
 
 
 def _read_bfcl_calls(result: Any) -> list[ToolCall]:
@@ -70,7 +79,7 @@ def _read_bfcl_calls(result: Any) -> list[ToolCall]:
     if isinstance(result, list):
         pairs = [pair for entry in result if isinstance(entry, dict) for pair in entry.items()]
         return [
-            ToolCall("", callable_name(name), written if isinstance(written, str) else json.dumps(written))
+            ToolCall("", make_callable_name(name), written if isinstance(written, str) else json.dumps(written))
             for name, written in pairs
         ]
     text = str(result).strip("`\n ")
@@ -84,7 +93,7 @@ def _read_bfcl_calls(result: Any) -> list[ToolCall]:
     return [
         ToolCall(
             "",
-            callable_name(ast.unparse(call.func)),
+            make_callable_name(ast.unparse(call.func)),
             json.dumps({word.arg: _read_literal(word.value) for word in call.keywords if word.arg}, default=str),
         )
         for call in calls
@@ -112,10 +121,12 @@ def read_tool_eyes(folder: Path, samples: Mapping[str, Sample]) -> Iterator[Chec
         verdicts = {str(line.get("id")): line for _, line in read_json_lines(scored)}
         for place, line in read_json_lines(path):
             verdict = verdicts.get(str(line.get("id")))
-            turns = [expect(turn, dict, path, place) for turn in take(line, "conversations", list, path, place)]
-            texts = [(turn.get("from"), take(turn, "value", str, path, place)) for turn in turns]
+            turns = [
+                require_type(turn, dict, path, place) for turn in read_field(line, "conversations", list, path, place)
+            ]
+            texts = [(turn.get("from"), read_field(turn, "value", str, path, place)) for turn in turns]
             query = next((text for speaker, text in texts if speaker == "user"), "")
-            subject = "/".join(take(line, "path", str, path, place).split("/")[-2:])
+            subject = "/".join(read_field(line, "path", str, path, place).split("/")[-2:])
             sample = by_query.get((query, subject))
             if verdict is None or sample is None:
                 yield CheckerVerdict(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
@@ -153,13 +164,13 @@ def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
         written = path.name.partition("--")[0]
         for place, line in read_json_lines(path):
             answer = str(line.get("code_run_result" if written == "PoT" else "text_result", ""))
-            marks = take(line, "judge_scores", dict, path, place)
+            marks = read_field(line, "judge_scores", dict, path, place)
             scores = {
-                name: expect(marks[key], float, path, f"{place}, score {key}") / most
+                name: require_type(marks[key], float, path, f"{place}, score {key}") / most
                 for key, (name, most) in TREB_SCORES.items()
                 if key in marks
             }
-            sample = f"{take(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
+            sample = f"{read_field(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
             yield CheckerVerdict(sample, Transcript(answer), scores, f"{path}, {place}")
 
 
@@ -178,12 +189,12 @@ def read_plain(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerV
     """Read JSON lines `{id, answer, scores: {name: value}}`, which users may write for any checker."""
     for path in sorted(folder.glob("*.jsonl")):
         for place, line in read_json_lines(path):
-            scores = take(line, "scores", dict, path, place)
-            answer = Transcript(take(line, "answer", str, path, place))
+            scores = read_field(line, "scores", dict, path, place)
+            answer = Transcript(read_field(line, "answer", str, path, place))
             yield CheckerVerdict(
-                take(line, "id", str, path, place),
+                read_field(line, "id", str, path, place),
                 answer,
-                {name: float(expect(value, float, path, place)) for name, value in scores.items()},
+                {name: float(require_type(value, float, path, place)) for name, value in scores.items()},
                 f"{path}, {place}",
             )
 
@@ -211,8 +222,8 @@ class Agreement:
         """Read the file that `write` wrote."""
         path = folder / AGREEMENT
         plain = read_json(path, dict)
-        verdicts, agree = (take(plain, name, int, path, "the file") for name in ("verdicts", "agree"))
-        return cls(take(plain, "scorers", str, path, "the file"), verdicts, agree)
+        verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))
+        return cls(read_field(plain, "scorers", str, path, "the file"), verdicts, agree)
 
     def write(self, folder: Path) -> None:
         """Write the agreement to a file beside the benchmark's data."""

@@ -62,7 +62,7 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
 
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file whose top-level value must be of this kind."""
-    return expect(parse_json(read_text(path), path), kind, path, "the top of the file")
+    return require_type(parse_json(read_text(path), path), kind, path, "the top of the file")
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -70,24 +70,24 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             place = f"line {number}"
-            yield place, expect(parse_json(line, path, place), dict, path, place)
+            yield place, require_type(parse_json(line, path, place), dict, path, place)
 
 
-def expect(value: Any, kind: type[T], path: Path, where: str) -> T:
+def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
     """Return the value, or raise DatasetError if it has another type. An int passes as a float, but a bool does not."""
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
-        raise DatasetError(path, where, _shown(value), NAMES.get(kind, kind.__name__))
+        raise DatasetError(path, where, _show_value(value), NAMES.get(kind, kind.__name__))
     return value  # type: ignore[no-any-return]
 
 
-def take(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
+def read_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
     """Return one field of a record."""
     if name not in record:
         there_is = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
         raise DatasetError(path, where, there_is, f"the field {name!r}")
-    return expect(record[name], kind, path, f"{where}, field {name!r}")
+    return require_type(record[name], kind, path, f"{where}, field {name!r}")
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return shorten_to_beginning(json.dumps(value, ensure_ascii=False), 60)

@@ -18,7 +18,7 @@ from keyword import iskeyword
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json, read_text, take
+from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json, read_text, require_type
 from evalsuite.core.errors import DatasetError, SandboxError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup
@@ -94,7 +94,9 @@ def load(name: str, setup: Setup) -> Dataset:
     if not paths:
         raise DatasetError(setup.data, "", "no questions", f"the file {source.files[0]}, as published")
     items = [_check_table(sample, setup.data) for sample in source.iter_samples(setup.data)]
-    samples = [made for mode in setup.modes for item in items if (made := _in_mode(item, mode, setup, setup.data))]
+    samples = [
+        made for mode in setup.modes for item in items if (made := _make_mode_sample(item, mode, setup, setup.data))
+    ]
     left_out = len(items) * len(setup.modes) - len(samples)
     note = f"; {left_out} left out in pot (over {MOST_ROWS} rows or {MOST_BYTES >> 20} MiB)" if left_out else ""
     return Dataset(samples, (paths[0].name if len(paths) == 1 else f"{len(paths)} files") + note)
@@ -109,7 +111,7 @@ def _check_table(sample: Sample, folder: Path) -> Sample:
     return sample
 
 
-def _in_mode(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:
+def _make_mode_sample(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:
     """Return the sample in a mode; None if the database or the answer is too large for a program."""
     name = f"{sample.id}-{mode}" if len(setup.modes) > 1 else sample.id
     sample = replace(sample, id=name, tags={**sample.tags, "mode": mode, "cluster": sample.id})
@@ -208,7 +210,7 @@ def _read_delimited(path: Path, **form: Any) -> Mapping[str, TableFile]:
     return {"df": write_table(csv.reader(io.StringIO(read_text(path), newline=""), **form))}
 
 
-def _read_any(path: Path) -> Mapping[str, TableFile]:
+def _read_table_file(path: Path) -> Mapping[str, TableFile]:
     items = [item for _, item in READERS[path.suffix.lower()](path)]
     return {"df": write_table([list(items[0]) if items else [], *(list(item.values()) for item in items)])}
 
@@ -250,7 +252,7 @@ def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
             yield f"line {number}", dict(zip(names, values, strict=True))
 
 
-def _read_facts(path: Path) -> Iterator[SourceItem]:
+def _read_tabfact(path: Path) -> Iterator[SourceItem]:
     """Read TabFact's statements; each table has a list of statements, a list of labels, and a caption."""
     for table, found in read_json(path, dict).items():
         try:
@@ -264,14 +266,16 @@ def _read_facts(path: Path) -> Iterator[SourceItem]:
             yield f"table {table}, statement {number}", {**about, "statement": statement, "label": label}
 
 
-def _read_bench(path: Path) -> Iterator[SourceItem]:
+def _read_tablebench(path: Path) -> Iterator[SourceItem]:
     """Read TableBench's questions except chart questions, because their answers are code."""
     for place, item in READERS[path.suffix.lower()](path):
         if item.get("qtype") != "Visualization":
             table = item.get("table")
-            content = expect(parse_json(table, path, place) if isinstance(table, str) else table, dict, path, place)
-            columns, rows = (take(content, name, list, path, place) for name in ("columns", "data"))
-            data = [expect(row, list, path, place) for row in rows]
+            content = require_type(
+                parse_json(table, path, place) if isinstance(table, str) else table, dict, path, place
+            )
+            columns, rows = (read_field(content, name, list, path, place) for name in ("columns", "data"))
+            data = [require_type(row, list, path, place) for row in rows]
             yield place, {**item, "table": {"columns": columns, "data": data}}
 
 
@@ -292,7 +296,7 @@ def _find_table(item: Item) -> str:
     return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named
 
 
-def _questions(
+def _make_question_set(
     files: Sequence[str],
     question: Field,
     answers: Field,
@@ -304,7 +308,7 @@ def _questions(
     return PublishedSet(tuple(files), SampleFields(question, answers, number, tags, {"table": table}), read)
 
 
-def _queries(files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str) -> PublishedSet:
+def _make_query_set(files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str) -> PublishedSet:
     """Describe a set of questions with SQL queries; the databases are in `folder`."""
 
     def find_database(item: Item) -> str:
@@ -318,40 +322,40 @@ def _queries(files: tuple[str, ...], folder: str, query: str, number: str | None
     return PublishedSet(files, SampleFields(ask, query, number, {"database": "db_id", **tags}, about))
 
 
-_WIKI = _questions(
+_WIKI = _make_question_set(
     ["data/pristine-unseen-tables.tsv"],
     lambda item: _unescape(item["utterance"]),
     lambda item: [*map(_unescape, item["targetValue"].split("|"))],
     "context",
     _read_wiki_questions,
 )
-_FACTS = _questions(
+_FACTS = _make_question_set(
     ["tokenized_data/test_examples.json"],
     lambda item: f"{FACT.format(item['caption'])}\n\n{item['statement']}",
     make_label_reader("label", {1: "yes", 0: "no"}),
     "table",
-    _read_facts,
+    _read_tabfact,
 )
-_BENCH = _questions(
+_BENCH = _make_question_set(
     ["TableBench.jsonl", "TableBench_PoT.jsonl", "**/TableBench*.jsonl"],
     "question",
     lambda item: re.split(r",\s+", str(item["answer"])),
     "table",
-    _read_bench,
+    _read_tablebench,
     type="qtype",
     subtype="qsubtype",
 )
-_DATABENCH = _questions(["**/qa.*"], "question", _list_answers, _find_table, type="type", dataset="dataset")
-_SPIDER = _queries(("dev.json",), "database", "query", None)
+_DATABENCH = _make_question_set(["**/qa.*"], "question", _list_answers, _find_table, type="type", dataset="dataset")
+_SPIDER = _make_query_set(("dev.json",), "database", "query", None)
 _BIRD_FILES = ("dev.json", "dev_20*.json", "mini_dev_sqlite.json")
-_BIRD = _queries(_BIRD_FILES, "dev_databases", "SQL", "question_id", difficulty="difficulty")
+_BIRD = _make_query_set(_BIRD_FILES, "dev_databases", "SQL", "question_id", difficulty="difficulty")
 _read_wiki_table = partial(_read_delimited, escapechar="\\", doublequote=False)
 _read_fact_table = partial(_read_delimited, delimiter="#", quoting=csv.QUOTE_NONE)
 SETS = {
     "wikitablequestions": TableSet("WikiTableQuestions", _WIKI, _read_wiki_table, distinct=True),
     "tabfact": TableSet("TabFact", _FACTS, _read_fact_table),
-    "tablebench": TableSet("TableBench", _BENCH, _read_any),
-    "databench": TableSet("DataBench", _DATABENCH, _read_any),
+    "tablebench": TableSet("TableBench", _BENCH, _read_table_file),
+    "databench": TableSet("DataBench", _DATABENCH, _read_table_file),
     "spider": TableSet("Spider", _SPIDER, _read_database, match="spider"),
     "bird": TableSet("BIRD", _BIRD, _read_database, match="bird"),
 }

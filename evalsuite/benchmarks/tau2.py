@@ -19,7 +19,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
+from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
@@ -27,7 +27,7 @@ from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
 from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.criteria import Checklist
-from evalsuite.judges.judgements import sign_scores, signature
+from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import OpenWorld, World, open_tools
@@ -53,7 +53,7 @@ class Tau2Options:
     max_turns: int = 30  # Maximum number of the customer's messages.
 
     @classmethod
-    def of(cls, setup: Setup) -> Tau2Options:
+    def from_setup(cls, setup: Setup) -> Tau2Options:
         options = read_options("tau2", cls, setup.args)
         if options.world is None:
             raise SettingsError(
@@ -104,7 +104,7 @@ def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Mapping[str
 def _find_folder(setup: Setup) -> Path:
     if setup.data is None:
         raise SettingsError("tau2 has no shipped tasks; name a domain's folder with --data=DIR (DIR/tau2)")
-    domain = Tau2Options.of(setup).domain
+    domain = Tau2Options.from_setup(setup).domain
     return setup.data / domain if domain else setup.data
 
 
@@ -116,10 +116,10 @@ def read_policy(setup: Setup) -> str:
 def load(setup: Setup) -> Dataset:
     """Load one sample per task."""
     path = _find_folder(setup) / TASKS
-    options = Tau2Options.of(setup)
+    options = Tau2Options.from_setup(setup)
     samples, left_out = [], []
     for number, task in enumerate(read_json(path, list), 1):
-        sample = _make_sample(expect(task, dict, path, f"task {number}"), path, f"task {number}")
+        sample = _make_sample(require_type(task, dict, path, f"task {number}"), path, f"task {number}")
         users = {action["name"] for action in sample.metadata["actions"] if action.get("requestor") == "user"}
         if users <= set(options.user_tools):
             samples.append(sample)
@@ -130,7 +130,7 @@ def load(setup: Setup) -> Dataset:
 
 
 def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
-    scenario = take(task, "user_scenario", dict, path, where)
+    scenario = read_field(task, "user_scenario", dict, path, where)
     state = task.get("initial_state") or {}
     criteria = task.get("evaluation_criteria") or {"reward_basis": []}
     basis = list(criteria.get("reward_basis", DEFAULT_BASIS))
@@ -164,7 +164,7 @@ def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> t
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):
         return "\n\n".join([*persona, instructions]), "nothing more"
-    instructions = expect(instructions, dict, path, f"{where}, field 'instructions'")
+    instructions = require_type(instructions, dict, path, f"{where}, field 'instructions'")
     goal = [instructions.get(name) or "" for name in ("reason_for_call", "task_instructions")]
     knowledge = [instructions.get(name) or "" for name in ("known_info", "unknown_info")]
     return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"
@@ -226,12 +226,12 @@ class Reward:
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.check_assertions(sample, transcript))
-        return scores | reward_of(sample, scores)
+        return scores | compute_reward(sample, scores)
 
     async def compute_wanted_state(self, sample: Sample) -> Any:
         """Compute the state of a fresh world after the task's actions; failing actions are ignored."""
         actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
-        async with self._repeat(sample, actions) as world:
+        async with self._repeat_calls(sample, actions) as world:
             return as_json(await world.state())
 
     async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
@@ -240,7 +240,7 @@ class Reward:
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
-        async with self._repeat(sample, made_calls) as world:
+        async with self._repeat_calls(sample, made_calls) as world:
             made = await world.object()
             for assertion in sample.metadata["env_assertions"]:
                 name = str(assertion["func_name"])
@@ -254,7 +254,7 @@ class Reward:
         return True
 
     @asynccontextmanager
-    async def _repeat(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
+    async def _repeat_calls(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
         """Open a fresh world, and repeat the calls in this world."""
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
@@ -270,7 +270,7 @@ class Reward:
             yield opened.worlds[0]
 
 
-def reward_of(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
+def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
     """Return `reward`, the product of the criteria that the task rewards; empty if any of them has no score."""
     # A criterion without assertions counts as fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
@@ -296,13 +296,13 @@ class JudgedReward:
             for message in transcript.messages
             if message.role in {"user", "assistant"} and message.content
         ]
-        prompt = "\n\n".join([LEAD, mark_sections([("conversation", "\n\n".join(said))]), checklist.request()])
+        prompt = "\n\n".join([LEAD, mark_sections([("conversation", "\n\n".join(said))]), checklist.write_request()])
         judgement = await ask_until_parsed(judge, prompt, checklist.read, **JUDGE_PARAMETERS)
         true = float(judgement.value.value == 1.0)
         scores = {**await self.rules(sample, transcript), "nl_assertions": true}
-        reward = {name: Score(value) for name, value in reward_of(sample, scores).items()}
+        reward = {name: Score(value) for name, value in compute_reward(sample, scores).items()}
         note = Score(true, judgement.value.reason, log=judgement.log)
-        return sign_scores({"nl_assertions": note, **reward}, signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
+        return sign_scores({"nl_assertions": note, **reward}, write_signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 
 
 def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
@@ -341,7 +341,7 @@ def _make_solver(setup: Setup) -> Solver:
     from evalsuite.solvers.conversations import conversation
     from evalsuite.tools.simulated import Persona
 
-    options = Tau2Options.of(setup)
+    options = Tau2Options.from_setup(setup)
     policy = read_policy(setup)
     talk = conversation(
         user=Persona(tools=tuple(options.user_tools)),
@@ -353,7 +353,7 @@ def _make_solver(setup: Setup) -> Solver:
 
 
 def _list_scorers(setup: Setup) -> Sequence[Any]:
-    rules = Reward(Tau2Options.of(setup).own_world)
+    rules = Reward(Tau2Options.from_setup(setup).own_world)
     return [rules, JudgedReward(rules)] if setup.judge else [rules]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-def bytes_of(files: Iterable[Path]) -> int:
+def sum_file_sizes(files: Iterable[Path]) -> int:
     """Sum the sizes of files in bytes; missing files have size 0, and repeated files count again."""
     return sum(path.stat().st_size for path in files if path.is_file())
 
@@ -54,7 +54,7 @@ class BuildProgress:
 
 
 @contextmanager
-def building(target: Path) -> Iterator[Path]:
+def open_build_folder(target: Path) -> Iterator[Path]:
     """Provide a private folder beside a target; its name is fixed, so the next build clears a killed build's files."""
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
@@ -65,15 +65,15 @@ def building(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise SettingsError(f"cannot write {target}: {error.strerror or error}") from error
     with os.fdopen(lock):
-        _acquire(lock, target)
-        _clear(folder, but="lock")
+        _acquire_lock(lock, target)
+        _clear_folder(folder, but="lock")
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def write(text: str, target: Path, folder: Path) -> None:
+def write_atomically(text: str, target: Path, folder: Path) -> None:
     """Write a text to a draft in the folder, then rename the complete draft to the target on the same disk."""
     draft = folder / target.name
     try:
@@ -90,7 +90,7 @@ def write(text: str, target: Path, folder: Path) -> None:
 
 
 @contextmanager
-def ending_cleanly() -> Iterator[None]:
+def raise_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an exception, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -106,14 +106,14 @@ def ending_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _acquire(lock: int, target: Path) -> None:
+def _acquire_lock(lock: int, target: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise SettingsError(f"another build is writing {target}; wait for its end, or write another file") from None
 
 
-def _clear(folder: Path, *, but: str) -> None:
+def _clear_folder(folder: Path, *, but: str) -> None:
     for left in folder.iterdir():
         if left.is_dir():
             shutil.rmtree(left)

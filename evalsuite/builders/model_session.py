@@ -44,7 +44,7 @@ def add_model_options(parser: _ActionsContainer, *, required: bool = True, witho
     add_options(parser, names, required={"model"} if required else ())
 
 
-def model_settings(values: Mapping[str, Any]) -> Settings:
+def select_model_settings(values: Mapping[str, Any]) -> Settings:
     """Read the settings among a command's arguments."""
     return read_settings({name: values.get(name) for name in TAKEN})
 
@@ -60,12 +60,12 @@ class ModelSession:
         self._gateway: Gateway | None = None
         self.cut_off = 0
         try:
-            self._gateway = self._background.run(self._open(store))
+            self._gateway = self._background.run(self._open_gateway(store))
         except BaseException:
             self._background.close()
             raise
 
-    async def _open(self, store: Path) -> Gateway:
+    async def _open_gateway(self, store: Path) -> Gateway:
         # The store must be opened in the loop's thread.
         from evalsuite.gateway.opening import credentials_of, open_gateway
         from evalsuite.gateway.spend import read_prices
@@ -85,7 +85,7 @@ class ModelSession:
         self.cut_off += completion.finish_reason == "length"
         return completion
 
-    def do(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
+    def run_coroutine(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine that uses the model, and wait until it ends."""
         from evalsuite.gateway.handle import ModelHandle
 
@@ -96,10 +96,10 @@ class ModelSession:
     def close(self) -> None:
         """Wait briefly for pending calls, because they cost money; store their answers, and cancel the other calls."""
         if self._gateway is not None:
-            self._background.run(self._close(self._gateway))
+            self._background.run(self._close_gateway(self._gateway))
         self._background.close()
 
-    async def _close(self, gateway: Gateway) -> None:
+    async def _close_gateway(self, gateway: Gateway) -> None:
         await gateway.aclose()
         from evalsuite.journal.answers import Answers
 
@@ -111,7 +111,7 @@ class ModelSession:
 
 
 @contextmanager
-def session(settings: Settings, store: Path) -> Iterator[ModelSession]:
+def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
     """Open a session for the duration of the block."""
     # Modules of the current directory must be importable for `function:package.module:name`, as they are under pytest.
     if str(Path.cwd()) not in sys.path:

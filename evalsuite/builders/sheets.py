@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import DatasetError
-from evalsuite.output.exports import inert
+from evalsuite.output.exports import escape_formula
 from evalsuite.sandbox.inside.files import find_encoding
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     stream = io.StringIO()
     # Spreadsheets recognise UTF-8 by its byte order mark.
     stream.write("\ufeff")
-    csv.writer(stream).writerows([columns, *(map(inert, row) for row in rows)])
+    csv.writer(stream).writerows([columns, *(map(escape_formula, row) for row in rows)])
     return stream.getvalue().encode("utf-8", "replace").decode()
 
 
@@ -35,7 +35,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[st
     """
     place = ""
     try:
-        text = decode(path.read_bytes())
+        text = decode_text(path.read_bytes())
         head = text.partition("\n")[0]
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count), restval="")
         place = "line 1"
@@ -50,7 +50,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[st
         raise DatasetError(path, place, str(error), "a sheet in CSV") from error
 
 
-def decode(content: bytes) -> str:
+def decode_text(content: bytes) -> str:
     """Decode a text file: UTF-8, UTF-16 (with a byte-order mark, or mostly ASCII), GB18030, otherwise Windows-1252.
 
     Raises:

@@ -23,7 +23,7 @@ from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.phrases import write_count
 from evalsuite.results.merge import join_runs
 from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import RunFolder, check_name
+from evalsuite.results.run_folders import RunFolder, check_run_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -185,7 +185,7 @@ class ShardedRun:
         self.path = reports / name
         if not (self.path / STORE).is_file():
             # If the gateway's store exists, an earlier driver died, and this run continues with the stored answers.
-            check_name(reports, name)
+            check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
         self._journal.begin(datetime.now(UTC).isoformat(timespec="seconds"), command)

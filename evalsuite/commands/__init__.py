@@ -22,13 +22,13 @@ def add_reports_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_run(parser: argparse.ArgumentParser) -> None:
+def add_run_argument(parser: argparse.ArgumentParser) -> None:
     """Add the name of an existing run, and `--reports`."""
     add_reports_folder(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
 
 
-def add_code(parser: argparse.ArgumentParser) -> None:
+def add_code_option(parser: argparse.ArgumentParser) -> None:
     """Add `--code`; a command without this option imports no file of the suite."""
     parser.add_argument(
         "--code",
@@ -39,7 +39,7 @@ def add_code(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def own_declarations(code: Path | None) -> Declarations:
+def make_declarations(code: Path | None) -> Declarations:
     """Return the declarations of installed packages and of the test files that the user names."""
     if code is not None and not code.exists():
         raise SettingsError(f"--code {code}: no such file or folder")

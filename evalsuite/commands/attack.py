@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_run, demand_suite, run_program
+from evalsuite.commands import add_run_argument, demand_suite, run_program
 from evalsuite.core.declarations import is_in_suite
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
 from evalsuite.decisions.gates import Gate, name_other_metric
 from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import RunFolder, find_folder
+from evalsuite.results.run_folders import RunFolder, find_run_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +36,7 @@ ADVICE = {
 
 def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run and the suite."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest (default: as in the run)")
     parser.epilog = (
         "Each fault runs the suite on the run's own answers, so nothing is asked and nothing is paid; the run and the "
@@ -50,7 +50,7 @@ def run_attack(options: argparse.Namespace) -> int:
     from evalsuite.results.runs import load_run
 
     demand_suite(*options.suite)
-    folder = find_folder(options.reports, options.name)
+    folder = find_run_folder(options.reports, options.name)
     if not (folder.path / JOURNAL).is_file():
         raise RunError(f"{folder.path} has no {JOURNAL}, so its answers cannot be replayed: attack a run made here")
     run = load_run(folder)
@@ -61,7 +61,7 @@ def run_attack(options: argparse.Namespace) -> int:
         if status:
             raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): attack a green run")
         for name, mutant in MUTANTS.items():
-            if not attack.applies(name):
+            if not attack.applies_to_run(name):
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
             status, verdict = attack.run(name, attack.make_arguments(name, mutant))
@@ -83,11 +83,11 @@ class _Attack:
     reports: Path
     scratch: Path
 
-    def applies(self, name: str) -> bool:
+    def applies_to_run(self, name: str) -> bool:
         """Tell whether a fault applies: some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if name == "mistyped":
-            return any(gate.metric != "*" for gate in self._gates())
+            return any(gate.metric != "*" for gate in self._list_gates())
         if name == "flattered":
             best = self._find_best()
             return any(value != best[metric] for row in rows for metric, value in row.scores.items())
@@ -96,7 +96,7 @@ class _Attack:
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
         """Make the arguments of a session with this fault: its options and, for `chosen`, the id of a case."""
         if name == "mistyped":
-            return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._gates())
+            return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._list_gates())
         return (*mutant.options, *((self._first_case(),) if name == "chosen" else ()))
 
     def run(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
@@ -146,11 +146,11 @@ class _Attack:
                     best[metric] = choose(best.get(metric, value), value)
         return best
 
-    def _gates(self) -> tuple[Gate, ...]:
+    def _list_gates(self) -> tuple[Gate, ...]:
         from evalsuite.decisions.gates import gates_of
 
         return gates_of(self.run_)
 
     def _find_baselines(self) -> Iterator[Path]:
         for name in self.run_.info.get("settings", {}).get("baseline") or ():
-            yield find_folder(self.reports, name).path.resolve()
+            yield find_run_folder(self.reports, name).path.resolve()

@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, add_run
+from evalsuite.commands import add_reports_folder, add_run_argument
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import whole_number
 from evalsuite.results.run_folders import (
     INFO,
     SUMMARY,
     RunFolder,
-    find_folder,
+    explain_interruption,
+    find_run_folder,
     hash_files,
-    interruption,
     list_changed_files,
 )
 
@@ -38,7 +38,7 @@ def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_baseline(options: argparse.Namespace) -> int:
     """Print a baseline's origin: its run, model, verdict and promotion."""
-    folder = find_folder(options.reports, options.name)
+    folder = find_run_folder(options.reports, options.name)
     info = folder.info()
     rows = {"model": info.get("model"), "started": info.get("started"), "verdict": folder.summary().get("verdict")}
     promoted = dict(info.get("promoted") or {"promoted": "never"})
@@ -52,7 +52,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the baseline's folder, the reason, and the days for which the baseline is valid."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument(
         "--to", type=Path, metavar="DIR", help="folder of the baseline, which is replaced (default: REPORTS/baseline)"
     )
@@ -71,9 +71,9 @@ def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_promote(options: argparse.Namespace) -> int:
     """Copy a run that passed into the baseline's folder, with its provenance."""
-    folder = find_folder(options.reports, options.name)
+    folder = find_run_folder(options.reports, options.name)
     info = folder.info()
-    refuse_unfit(folder, info)
+    refuse_unfit_run(folder, info)
     target = options.to or options.reports / "baseline"
     now = datetime.now(UTC)
     promoted = {"run": folder.name, "by": _find_user(), "when": now.isoformat(timespec="seconds"), "why": options.why}
@@ -84,10 +84,10 @@ def run_promote(options: argparse.Namespace) -> int:
     return 0
 
 
-def refuse_unfit(folder: RunFolder, info: dict[str, Any]) -> None:
+def refuse_unfit_run(folder: RunFolder, info: dict[str, Any]) -> None:
     """Refuse a run that is unfinished, incomplete or not green."""
     settings, summary = info.get("settings", {}), folder.summary()
-    if stopped := interruption(info):
+    if stopped := explain_interruption(info):
         raise RunError(f"{folder.name} is not finished ({stopped}): go on with it with --resume {folder.name}")
     if settings.get("shard"):
         raise RunError(f"{folder.name} is a shard: join all shards with `evalsuite runs merge`, and promote that run")

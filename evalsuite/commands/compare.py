@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands import add_code, add_reports_folder, own_declarations, write_lines
+from evalsuite.commands import add_code_option, add_reports_folder, make_declarations, write_lines
 from evalsuite.commands.score import add_table_form, read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.output.reports.case_block import add_baseline_answer, case_block
-from evalsuite.results.run_folders import INFO, RunFolder, find_folder, interruption
+from evalsuite.output.reports.case_block import add_baseline_answer, write_case_block
+from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, their labels, and the output folder."""
     add_reports_folder(parser)
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
     parser.add_argument(
         "--label",
@@ -46,9 +46,9 @@ def run_compare(options: argparse.Namespace) -> int:
     """Write the files of a comparison of runs, and print its summary."""
     from evalsuite.output.reports.compare import write_comparison
 
-    folders = [find_folder(options.reports, name) for name in options.names]
+    folders = [find_run_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    written = write_comparison(folders, target, own_declarations(options.code), options.label)
+    written = write_comparison(folders, target, make_declarations(options.code), options.label)
     sys.stdout.write(f"{written.render_for_terminal()}\n\ncomparison: {written.file}\n")
     sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
     return 0
@@ -75,7 +75,7 @@ def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_diff(options: argparse.Namespace) -> int:
     """Print the cases that differ between two runs."""
-    before, after = (load_run(find_folder(options.reports, name)) for name in (options.first, options.second))
+    before, after = (load_run(find_run_folder(options.reports, name)) for name in (options.first, options.second))
     changes = find_changes(before, after)
     for change in changes[: options.most]:
         sys.stdout.write(
@@ -83,7 +83,7 @@ def run_diff(options: argparse.Namespace) -> int:
             + "\n"
         )
         if options.answers:
-            block = case_block(after.read(change.case))
+            block = write_case_block(after.read(change.case))
             sys.stdout.write(f"{add_baseline_answer(block, before.read(change.case))}\n\n")
     write_lines(_summarise_changes(before, after, changes, options.most))
     return 0
@@ -144,7 +144,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, the references and the output folder."""
     parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
     add_reports_folder(parser)
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument(
         "names",
         metavar="RUN",
@@ -169,7 +169,7 @@ def run_history(options: argparse.Namespace) -> int:
     from evalsuite.decisions.verdict import comparison_rules
     from evalsuite.output.page.write import COMPARISON
     from evalsuite.output.reports.compare import write_history
-    from evalsuite.output.reports.markdown import in_terminal
+    from evalsuite.output.reports.markdown import convert_for_terminal
 
     runs = _load_releases(options)
     references = _load_references(options, runs)
@@ -177,14 +177,16 @@ def run_history(options: argparse.Namespace) -> int:
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.drifts(latest_only=True)]
-    sys.stdout.write(f"{in_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n")
+    sys.stdout.write(
+        f"{convert_for_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
+    )
     return DRIFTED if latest else 0
 
 
 def _load_releases(options: argparse.Namespace) -> list[Run]:
-    declarations = own_declarations(options.code)
+    declarations = make_declarations(options.code)
     if options.names:
-        runs = [load_run(find_folder(options.reports, name), declarations) for name in options.names]
+        runs = [load_run(find_run_folder(options.reports, name), declarations) for name in options.names]
         if len(runs) < 2:
             raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
         return runs
@@ -202,7 +204,7 @@ def _find_finished(reports: Path) -> list[RunFolder]:
     whole = [
         (info.get("started", ""), folder.name, folder)
         for folder, info in _read_undamaged(folders, lambda folder: (folder, folder.info()))
-        if interruption(info) is None and not info.get("settings", {}).get("shard")
+        if explain_interruption(info) is None and not info.get("settings", {}).get("shard")
     ]
     return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
 
@@ -220,8 +222,8 @@ def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]
 
 def _load_references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
     by_path = {each.folder.path.resolve(): each for each in runs}
-    folders = [find_folder(options.reports, name) for name in options.reference]
+    folders = [find_run_folder(options.reports, name) for name in options.reference]
     named = [
-        by_path.get(folder.path.resolve()) or load_run(folder, own_declarations(options.code)) for folder in folders
+        by_path.get(folder.path.resolve()) or load_run(folder, make_declarations(options.code)) for folder in folders
     ]
     return named or [runs[0]]

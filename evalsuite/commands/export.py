@@ -12,18 +12,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
+from evalsuite.commands import add_code_option, add_reports_folder, add_run_argument, make_declarations, write_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import write_count
-from evalsuite.output.exports import inert, inspect_file_name, inspect_log, lm_eval_results
-from evalsuite.output.paper import latex_table, write_paper
+from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
+from evalsuite.output.paper import write_latex_table, write_paper
 from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
 from evalsuite.output.reports.plots import can_draw
 from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_folder
-from evalsuite.results.runs import Run, columns_of, flat_row, load_run
+from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
+from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, the format, and the output file."""
     add_reports_folder(parser)
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
     parser.add_argument("--to", required=True, choices=FORMATS, dest="format", help="the format")
     parser.add_argument(
@@ -48,7 +48,7 @@ def add_export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """Write the files and print their paths."""
-    runs = [load_run(find_folder(options.reports, name), own_declarations(options.code)) for name in options.names]
+    runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -59,17 +59,17 @@ def run_export(options: argparse.Namespace) -> int:
 def _list_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
         for record in run.records:
-            yield {"run": run.folder.name, **flat_row(record)}
+            yield {"run": run.folder.name, **flatten_record(record)}
 
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
     # The records are read twice, because all records determine the columns, and all rows may not fit into memory.
-    columns = columns_of(_list_rows(runs))
+    columns = list_columns(_list_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(map(inert, columns))
+        writer.writerow(map(escape_formula, columns))
         for row in _list_rows(runs):
-            writer.writerow([inert(row.get(name)) for name in columns])
+            writer.writerow([escape_formula(row.get(name)) for name in columns])
     return [target]
 
 
@@ -100,7 +100,7 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
 def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
     sections = compare_runs(runs, label_runs(runs))
     tables = [
-        latex_table(block, "Benchmarks with 95% intervals.")
+        write_latex_table(block, "Benchmarks with 95% intervals.")
         for section in sections
         if section.title == GLANCE
         for block in section.blocks
@@ -114,9 +114,9 @@ def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
     files = []
     for run in runs:
         for name in run.benchmarks:
-            file = target / inspect_file_name(run, name)
+            file = target / make_inspect_file_name(run, name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(inspect_log(run, name), indent=1, default=dict), "utf-8")
+            file.write_text(json.dumps(make_inspect_log(run, name), indent=1, default=dict), "utf-8")
             files.append(file)
     return files
 
@@ -124,7 +124,7 @@ def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
 def _write_lm_eval(runs: Sequence[Run], target: Path) -> list[Path]:
     if len(runs) > 1:
         raise RunError("lm-eval's results are of one run; export each by itself")
-    target.write_text(json.dumps(lm_eval_results(runs[0]), indent=1), "utf-8")
+    target.write_text(json.dumps(make_lm_eval_results(runs[0]), indent=1), "utf-8")
     return [target]
 
 
@@ -141,7 +141,7 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the selection of its cases, and the output file."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument("--failed", action="store_true", help="only cases that failed or ended in an error")
     parser.add_argument("-o", "--output", type=Path, default=Path("samples.jsonl"), metavar="FILE")
     parser.epilog = (
@@ -152,7 +152,7 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_cases(options: argparse.Namespace) -> int:
     """Write the samples of a run's cases, each sample once."""
-    run = load_run(find_folder(options.reports, options.name), own_declarations(None))
+    run = load_run(find_run_folder(options.reports, options.name), make_declarations(None))
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for record in run.records:
         if not options.failed or record.outcome in {"failed", "error"}:
@@ -169,7 +169,7 @@ def run_cases(options: argparse.Namespace) -> int:
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, their labels, and the output folder."""
     add_reports_folder(parser)
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
     parser.add_argument(
         "--label", action="append", default=[], metavar="NAME", help="label of a run; once for each run, in their order"
@@ -183,7 +183,7 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_paper(options: argparse.Namespace) -> int:
     """Write tables.tex, appendix.tex, and figures.tex with its figures."""
-    runs = [load_run(find_folder(options.reports, name), own_declarations(options.code)) for name in options.names]
+    runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
     labels = options.label or label_runs(runs)
@@ -200,7 +200,7 @@ TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # Files in a bundle besides the journa
 
 def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run and the output file."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
     parser.epilog = (
         "`evalsuite runs verify RUN.zip` compares every printed number with the answers inside. To run the cases on "
@@ -210,7 +210,7 @@ def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_bundle(options: argparse.Namespace) -> int:
     """Write a run's files and its journal into a zip file."""
-    folder = find_folder(options.reports, options.name)
+    folder = find_run_folder(options.reports, options.name)
     target = options.output or Path(f"{folder.name}.zip")
     journal = folder.path / JOURNAL
     if not journal.is_file():
@@ -227,7 +227,7 @@ def run_bundle(options: argparse.Namespace) -> int:
     return 0
 
 
-def unpack(bundle: Path, folder: Path) -> None:
+def unpack_bundle(bundle: Path, folder: Path) -> None:
     """Unpack a run's files from a bundle into a folder; ignore other files in the bundle."""
     try:
         with zipfile.ZipFile(bundle) as archive:
@@ -244,7 +244,7 @@ def unpack(bundle: Path, folder: Path) -> None:
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the benchmark, the run, the submitted modes, and the output file."""
     parser.add_argument("benchmark", choices=["treb"], help="the leaderboard's benchmark")
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument(
         "--mode",
         action="append",
@@ -263,9 +263,9 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_submit(options: argparse.Namespace) -> int:
     """Write the submission; leave out cases that ended in an error, because they have no answer."""
-    from evalsuite.benchmarks.treb.report import choose_rows, write_line
+    from evalsuite.benchmarks.treb.report import choose_rows, make_submission_line
 
-    folder = find_folder(options.reports, options.name)
+    folder = find_run_folder(options.reports, options.name)
     loaded = load_run(folder)
     if options.benchmark not in loaded.benchmarks:
         raise RunError(f"{folder.path} has no case of {options.benchmark}; it has {', '.join(loaded.benchmarks)}")
@@ -276,7 +276,7 @@ def run_submit(options: argparse.Namespace) -> int:
     name = options.model_name or bench.model
     with output.open("w", encoding="utf-8", errors="replace") as file:
         for row in answered:
-            file.write(json.dumps(write_line(loaded.read(row.case), name), ensure_ascii=False) + "\n")
+            file.write(json.dumps(make_submission_line(loaded.read(row.case), name), ensure_ascii=False) + "\n")
     sys.stdout.write(f"{output}: {write_count(len(answered), 'answer')} of {name}\n")
     missing = len(rows) - len(answered)
     if missing:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_run
-from evalsuite.commands.report import add_target, report_again
+from evalsuite.commands import add_run_argument
+from evalsuite.commands.report import add_target_options, write_report_again
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import parse_baselines
-from evalsuite.output.reports.markdown import decision_line
+from evalsuite.output.reports.markdown import write_decision_line
 from evalsuite.results.run_folders import REPORT
 
 if TYPE_CHECKING:
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, and the gates and baselines that replace the run's own."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument(
         "--gate", action="append", metavar="CONDITION", help="gate that replaces the run's own; may be repeated"
     )
     parser.add_argument(
         "--baseline", action="append", metavar="RUN", help="baseline that replaces the run's own; may be repeated"
     )
-    add_target(parser)
+    add_target_options(parser)
 
 
 def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run itself does not change."""
     from evalsuite.decisions.gates import parse_gates
-    from evalsuite.output.reports.write import append_step_output, append_step_summary, comment
+    from evalsuite.output.reports.write import append_step_output, append_step_summary, write_comment
 
     parse_gates(options.gate)
     baselines = [*(options.baseline or ()), *parse_baselines(options.gate or ())]
     overrides = {"gate": options.gate, "baseline": baselines}
     given = {name: value for name, value in overrides.items() if value}
-    report = report_again(options, {**given, "decides": True})
+    report = write_report_again(options, {**given, "decides": True})
     verdict = report.verdict
-    asides = (append_step_summary(report.text(), comment(report)), append_step_output(verdict))
+    asides = (append_step_summary(report.render_text(), write_comment(report)), append_step_output(verdict))
     print_verdict(verdict, int(verdict.status), *filter(None, asides))
     sys.stdout.write(f"verdict: {verdict.id}\n")
     if options.to is not None:
@@ -58,7 +58,7 @@ def run_gate(options: argparse.Namespace) -> int:
 def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
     """Print each gate, the reasons, and the headline."""
     for decision in verdict.decisions:
-        sys.stdout.write(f"{decision_line(decision)}\n")
+        sys.stdout.write(f"{write_decision_line(decision)}\n")
     for line in (*verdict.reasons, *verdict.remarks, *asides):
         sys.stdout.write(f"{escape_for_terminal(line)}\n")
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
@@ -94,14 +94,14 @@ def run_comment(options: argparse.Namespace) -> int:
     would stay on the pull request. No file of the folder is imported or executed, because the CI step has a secret
     token and must not run code of the pull request.
     """
-    from evalsuite.output.reports.markdown import escape
+    from evalsuite.output.reports.markdown import escape_markdown
     from evalsuite.output.reports.write import MARKER
 
     try:
         body, refused = read_comment(options.folder, options.verdict), None
     except SettingsError as error:
         refused = error
-        body = f"# ⚠️ no verdict\n\n- {escape(str(error))}\n\n{MARKER}none -->\n"
+        body = f"# ⚠️ no verdict\n\n- {escape_markdown(str(error))}\n\n{MARKER}none -->\n"
     forge = find_forge(os.environ)
     if isinstance(forge, str):
         sys.stdout.write(f"{body}\n" if not forge else f"not posted: {forge}\n")
@@ -161,19 +161,19 @@ class Forge:
         ours = (each for each in comments if marker in str(each.get("body")) and self.own(each))
         earlier = next((int(each["id"]) for each in ours), None)
         if earlier is None:
-            self._call("POST", self.comments, {"body": body})
+            self._call_api("POST", self.comments, {"body": body})
             return "posted a comment"
-        self._call(self.edit, self.one(earlier), {"body": body})
+        self._call_api(self.edit, self.one(earlier), {"body": body})
         return f"replaced comment {earlier}"
 
     def _list_pages(self) -> Iterator[list[dict[str, Any]]]:
         for number in range(1, MOST_PAGES + 1):
-            page = self._call("GET", f"{self.comments}?per_page={PER_PAGE}&page={number}")
+            page = self._call_api("GET", f"{self.comments}?per_page={PER_PAGE}&page={number}")
             yield page
             if len(page) < PER_PAGE:
                 return
 
-    def _call(self, method: str, url: str, content: Mapping[str, str] | None = None) -> Any:
+    def _call_api(self, method: str, url: str, content: Mapping[str, str] | None = None) -> Any:
         import httpx2
 
         headers = {**self.headers, "User-Agent": "evalsuite"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_reports_folder, demand_suite, own_declarations
+from evalsuite.commands import add_reports_folder, demand_suite, make_declarations
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
@@ -188,7 +188,7 @@ def run_ray(options: argparse.Namespace) -> int:
         ends.callback(cluster.close)
         sharded = ShardedRun(options.reports, name, command)
         gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
-        declarations = own_declarations(Path(options.suite.partition("::")[0]))
+        declarations = make_declarations(Path(options.suite.partition("::")[0]))
         report = sharded.join(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
     # The gateway's store is not needed, because the run's journal contains all its answers.
     (sharded.path / STORE).unlink(missing_ok=True)
@@ -204,7 +204,7 @@ def _find_gateway(
     """Return the gateway's address and the sessions' arguments; start a gateway unless the user names a gateway."""
     from evalsuite.clusters.sharded_run import STORE, own_gateway
 
-    limits, rest = take_settings(options.further, SHARED)
+    limits, rest = read_given_settings(options.further, SHARED)
     own = [f"--{name.replace('_', '-')}={value}" for name, values in limits.items() for value in values]
     if options.gateway:
         if own:
@@ -217,11 +217,11 @@ def _find_gateway(
             "nodes of this cluster are on other hosts, which cannot reach this one's loopback: start `evalsuite "
             "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
         )
-    served = own_gateway([*own, *name_upstreams(rest)], Path.cwd(), folder / STORE)
+    served = own_gateway([*own, *make_upstream_options(rest)], Path.cwd(), folder / STORE)
     return ends.enter_context(served), [options.suite, *rest]
 
 
-def take_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str, list[str]], list[str]]:
+def read_given_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Read settings that are given as options or by pytest's `-o`; return their values and the remaining arguments."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-o", "--override-ini", action="append", default=[])
@@ -240,9 +240,9 @@ def take_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str
     return values, rest
 
 
-def name_upstreams(arguments: list[str]) -> list[str]:
+def make_upstream_options(arguments: list[str]) -> list[str]:
     """Convert a session's models and their addresses to options of `evalsuite gateway`."""
-    values, _ = take_settings(arguments, (*MODELS, *chain.from_iterable(ADDRESSES)))
+    values, _ = read_given_settings(arguments, (*MODELS, *chain.from_iterable(ADDRESSES)))
     last = {name: given[-1] for name, given in values.items() if given and given[-1]}
     models = [f"--model={last[name]}" for name in MODELS if name in last]
     pairs = [filter(None, (last[address], last.get(key))) for address, key in ADDRESSES if address in last]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands import write_lines
-from evalsuite.commands.init_ci import find_repository, write_new, write_workflow
+from evalsuite.commands.init_ci import find_repository, write_new_file, write_workflow
 from evalsuite.models.choice import INSTALL_LOCAL
 
 if TYPE_CHECKING:
@@ -113,15 +113,15 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _write_files(root: Path) -> Iterator[str]:
-    yield write_new(root / "conftest.py", CONFTEST, "evalsuite.plugin")
+    yield write_new_file(root / "conftest.py", CONFTEST, "evalsuite.plugin")
     if not any((root / "evals").rglob("test_*.py")):
-        yield write_new(root / "evals" / "test_first.py", CASE)
+        yield write_new_file(root / "evals" / "test_first.py", CASE)
 
 
 def _write_gate(root: Path) -> Iterator[str]:
     found = find_pytest_file(root)
     if found is None:
-        yield write_new(root / "pytest.toml", f"[pytest]\n{TOML_GATE}")
+        yield write_new_file(root / "pytest.toml", f"[pytest]\n{TOML_GATE}")
     elif found.gated:
         yield f"kept     {found.path}: it has gates"
     else:

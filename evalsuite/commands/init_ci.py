@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands import run_program, write_lines
-from evalsuite.commands.baseline import refuse_unfit, write_baseline
+from evalsuite.commands.baseline import refuse_unfit_run, write_baseline
 from evalsuite.core.errors import RunError
 from evalsuite.models.scripted import MODEL, SCRIPT
 from evalsuite.results.run_folders import RunFolder
@@ -107,7 +107,7 @@ def find_repository(root: Path) -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
-def write_new(file: Path, text: str, needed: str = "") -> str:
+def write_new_file(file: Path, text: str, needed: str = "") -> str:
     """Write a file unless it exists; return a line for the user, which names the text that an existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -154,14 +154,14 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
         model: the model that runs for the first baseline; None writes a workflow with gpt-4, without a baseline.
     """
     installer = find_installer(root)
-    write_lines((*_write_baseline(root, model), *_write_file(root, forge, model, installer)))
+    write_lines((*_write_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
         return _Proof(root, Path(scratch)).run()
 
 
-def decide_command(model: str, *more: str) -> list[str]:
+def make_decide_command(model: str, *more: str) -> list[str]:
     """Return the command that runs the cases and decides the gates; the workflow and its trial run use this command."""
     # Limit the cost only of models without a prefix, such as gpt-4, because other models have no known price.
     limit = [] if ":" in model else ["--max-cost=5"]
@@ -178,14 +178,14 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="evalsuite-baseline-") as scratch:
         command = ["pytest", "evals/", f"--model={model}", "--run=baseline", f"--reports={scratch}"]
-        status, shown = _call(command, root, Path(scratch), {})
+        status, shown = _call_command(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
         if status not in {0, 1, 10} or not RunFolder(made).summary():
-            yield f"failed   {target}: pytest ended with status {status}:\n{_last_lines(shown)}"
+            yield f"failed   {target}: pytest ended with status {status}:\n{_get_last_lines(shown)}"
             return
         info = RunFolder(made).info()
         try:
-            refuse_unfit(RunFolder(made), info)
+            refuse_unfit_run(RunFolder(made), info)
         except RunError as error:
             yield f"failed   {target}: {error}"
             return
@@ -193,7 +193,7 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
     yield f"written  {target}: the answers of {model}; commit it"
 
 
-def _write_file(root: Path, forge: str, model: str | None, installer: Installer) -> Iterator[str]:
+def _write_workflow_file(root: Path, forge: str, model: str | None, installer: Installer) -> Iterator[str]:
     repository, here = find_repository(root), root.resolve()
     folder = here.relative_to(repository).as_posix()
     name = "evals" if folder == "." else f"evals-{re.sub(r'[^a-z0-9]+', '-', folder.lower()).strip('-')}"
@@ -206,7 +206,7 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
     )
 
     def text(*more: str) -> str:
-        decide = installer.prefix + shlex.join(decide_command(model or "gpt-4", *more))
+        decide = installer.prefix + shlex.join(make_decide_command(model or "gpt-4", *more))
         evalsuite = f"{installer.prefix}evalsuite"
         return template.format(
             name=name,
@@ -223,13 +223,13 @@ def _write_file(root: Path, forge: str, model: str | None, installer: Installer)
     if file.is_file() and file.read_text("utf-8") == text() != compared:
         # An earlier call wrote this workflow when no baseline existed.
         file.unlink()
-    yield write_new(shown, compared) + f" (its install step: {installer.install})"
+    yield write_new_file(shown, compared) + f" (its install step: {installer.install})"
     if forge == "gitlab":
         include = f"include:\n  - local: .gitlab/{name}.yml\n"
-        yield write_new(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
+        yield write_new_file(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
 
 
-def _call(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
+def _call_command(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
     """Run one of the workflow's commands without CI variables and caches: post nothing and leave no file behind."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
@@ -239,7 +239,7 @@ def _call(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str
     return result.returncode, result.stdout
 
 
-def _last_lines(text: str) -> str:
+def _get_last_lines(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-8:])
 
 
@@ -258,14 +258,14 @@ class _Proof:
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
             sys.stdout.write(
-                f"  not proven: pytest ended with status {status} before a case was scored:\n{_last_lines(shown)}\n"
+                f"  not proven: pytest ended with status {status} before a case was scored:\n{_get_last_lines(shown)}\n"
                 "  mend what it says, then run `evalsuite init --ci` again\n"
             )
             return 1
         script = self.scratch / "script.json"
-        script.write_text(json.dumps(_answers(records)), "utf-8")
-        green = self._show("green", script)
-        red = self._show("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
+        script.write_text(json.dumps(_map_answers(records)), "utf-8")
+        green = self._show_workflow_run("green", script)
+        red = self._show_workflow_run("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
         if green == 0 and red not in {0, None}:
             sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
             return 0
@@ -277,25 +277,25 @@ class _Proof:
         return 1
 
     def _decide(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
-        command = decide_command(MODEL, f"--reports={self.scratch / name}", *more)
+        command = make_decide_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
-        return _call(command, self.root, self.scratch, given)
+        return _call_command(command, self.root, self.scratch, given)
 
-    def _show(self, name: str, script: Path | None, *more: str) -> int | None:
+    def _show_workflow_run(self, name: str, script: Path | None, *more: str) -> int | None:
         """Run the workflow's two commands; return the first one's exit status, or None if the second command fails."""
         status, shown = self._decide(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
-        refused, comment = _call(command, self.root, self.scratch, {})
+        refused, comment = _call_command(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
         sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
         if refused:
-            sys.stdout.write(f"{_last_lines(shown)}\n")
+            sys.stdout.write(f"{_get_last_lines(shown)}\n")
         return None if refused else status
 
 
-def _answers(records: Path) -> dict[str, str]:
+def _map_answers(records: Path) -> dict[str, str]:
     """Map each question of a run to its expected answer as text."""
     answers = {}
     for line in records.read_bytes().splitlines():

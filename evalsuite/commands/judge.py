@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_run, own_declarations
+from evalsuite.commands import add_run_argument, make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
@@ -22,12 +22,12 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import mean_labels, read_sheet, read_weights
+from evalsuite.judges.human_labels import average_labels, read_sheet, read_weights
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges.certificate import JudgeResults, certificate, labelled_tally
-from evalsuite.output.reports.markdown import decision_line, in_terminal, render
+from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
+from evalsuite.output.reports.markdown import convert_for_terminal, render_sections, write_decision_line
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
-from evalsuite.results.run_folders import RunFolder, find_folder
+from evalsuite.results.run_folders import RunFolder, find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Tally
 
@@ -43,11 +43,11 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the judges, the question and benchmark that they judge, and people's labels."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument(
         "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"
     )
-    add_question(parser)
+    add_question_options(parser)
     parser.add_argument("--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)")
     parser.add_argument(
         "--benchmark", metavar="NAME", help="the benchmark whose answers are judged, if the run has several"
@@ -78,7 +78,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, TAKEN)
 
 
-def add_question(parser: argparse.ArgumentParser) -> None:
+def add_question_options(parser: argparse.ArgumentParser) -> None:
     """Add the question that a judge or a person answers about each case."""
     parser.add_argument(
         "--criteria",
@@ -95,12 +95,12 @@ def add_question(parser: argparse.ArgumentParser) -> None:
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the answers, print the certificate and write it to the run's folder, and decide the gates."""
     gates = parse_gates(options.gate)
-    folder = find_folder(options.reports, options.name)
-    run = load_run(folder, own_declarations(Path.cwd()))
+    folder = find_run_folder(options.reports, options.name)
+    run = load_run(folder, make_declarations(Path.cwd()))
     bench = choose_benchmark(run, folder, options.benchmark)
-    records = read_answered(run, bench, folder)
+    records = read_answered_records(run, bench, folder)
     sheets = [read_sheet(path) for path in options.people]
-    people = mean_labels(sheets)
+    people = average_labels(sheets)
     weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
     if weights and (alone := set(people) - set(weights)):
         raise RunError(
@@ -120,17 +120,19 @@ def run_judge(options: argparse.Namespace) -> int:
         options.score,
     )
     _demand_labels_on_scale(people, judges)
-    text = render([certificate(judges, people, sheets, weights)], ())
+    text = render_sections([make_certificate(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
-    sys.stdout.write(f"{in_terminal(text)}\n{target / 'certificate.md'}\n")
+    sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)
     (target / "mutations.jsonl").write_text("".join(map(_write_mutations, judges)), "utf-8")
     decisions = decide_judges(gates, judges, people, bench, sheets, weights)
-    sys.stdout.writelines(f"{decision_line(decision)}{say_labels(decision, len(people))}\n" for decision in decisions)
+    sys.stdout.writelines(
+        f"{write_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n" for decision in decisions
+    )
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(escape_for_terminal(f"no answer of {judge.name} could be read") + "\n")
-    return int(find_status(decisions, judges))
+    return int(find_exit_status(decisions, judges))
 
 
 def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
@@ -159,7 +161,7 @@ def choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
     return names[0]
 
 
-def read_answered(run: Run, bench: str, folder: RunFolder) -> list[Record]:
+def read_answered_records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
     """Read the records of a benchmark's cases that have an answer."""
     records = [run.read(row.case) for row in run.benchmarks[bench].tally]
     answered = [record for record in records if record.transcript is not None]
@@ -177,7 +179,7 @@ def prepare_answers(run: Run, bench: str, records: list[Record], options: argpar
     place = records[0].declared or records[0].case.partition("[")[0]
     declared = run.benchmarks[bench].benchmark
     if declared is None:
-        declared, gone = own_declarations(Path.cwd()).find_benchmark(bench, place)
+        declared, gone = make_declarations(Path.cwd()).find_benchmark(bench, place)
         if declared is None:
             raise RunError(
                 f"the declaration of {bench} cannot be read{gone and f' ({gone})'}; name the question with --criteria"
@@ -198,7 +200,7 @@ def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: 
     named = {record.tags["mode"] for record in records if "mode" in record.tags}
     modes = tuple(sorted(named)) or declared.default_modes
     shipped = data is None and modes == declared.default_modes
-    args = own_declarations(Path.cwd()).find_arguments(place, shipped=shipped)
+    args = make_declarations(Path.cwd()).find_arguments(place, shipped=shipped)
     seed = settings.get("seed", 0)
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 
@@ -247,7 +249,7 @@ def decide_judges(
     """
     decisions = []
     for judge in judges:
-        tally = labelled_tally(judge, people, sheets, weights)
+        tally = make_labelled_tally(judge, people, sheets, weights)
         agreeing = Tally(tuple(row for row in tally if row.facts))
         declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
         corrected = {f"corrected_{judge.score}": partial(corrected_score, judge.score)}
@@ -260,7 +262,7 @@ def decide_judges(
     return decisions
 
 
-def say_labels(decision: GateDecision, labels: int) -> str:
+def describe_needed_labels(decision: GateDecision, labels: int) -> str:
     """Say how many more labels a missed gate on a bound needs, assuming that only the interval's width changes."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
@@ -299,7 +301,7 @@ def _write_mutations(judge: JudgeResults) -> str:
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
-def find_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
+def find_exit_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
     """Return the exit status: incomplete if a gate is undecided, or if no answer of some judge could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):

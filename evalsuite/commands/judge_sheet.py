@@ -15,23 +15,23 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_run, own_declarations
-from evalsuite.commands.judge import SCORES, add_question, prepare_answers, read_scores
+from evalsuite.commands import add_run_argument, make_declarations
+from evalsuite.commands.judge import SCORES, add_question_options, prepare_answers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import whole_number
-from evalsuite.judges.criteria import YesNo, criteria_of
+from evalsuite.judges.criteria import YesNo, read_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.judgements import PREFERENCE
-from evalsuite.judges.prompts import as_text, find_media
+from evalsuite.judges.prompts import find_media, write_conversation
 from evalsuite.judges.rubrics import Rubric, rubric
 from evalsuite.judges.scorers import WINS, JudgeScorer
-from evalsuite.metrics.text import as_texts
-from evalsuite.output.exports import inert
-from evalsuite.output.page.document import sheet_page
-from evalsuite.results.run_folders import find_folder
+from evalsuite.metrics.text import convert_targets
+from evalsuite.output.exports import escape_formula
+from evalsuite.output.page.document import build_sheet_page
+from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ BY_SPREAD = 0.25  # The share of a case's drawing probability that depends on th
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the choice of cases, the question, and the sheet's file."""
-    add_run(parser)
+    add_run_argument(parser)
     parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random choice of cases (default: 0)"
     )
     parser.add_argument("--benchmark", metavar="NAME", help="take cases of this benchmark alone")
-    add_question(parser)
+    add_question_options(parser)
     parser.add_argument(
         "--random", action="store_true", help="draw all cases alike, also where judges disagree (for kappa and rho)"
     )
@@ -79,8 +79,8 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_label(options: argparse.Namespace) -> int:
     """Write the sheet; refuse to overwrite an existing file, because it may contain labels."""
-    folder = find_folder(options.reports, options.name)
-    run = load_run(folder, own_declarations(Path.cwd()))
+    folder = find_run_folder(options.reports, options.name)
+    run = load_run(folder, make_declarations(Path.cwd()))
     names = [options.benchmark] if options.benchmark else list(run.benchmarks)
     if unknown := [name for name in names if name not in run.benchmarks]:
         raise RunError(f"{folder.path} has no benchmark {unknown[0]}; it has {', '.join(run.benchmarks)}")
@@ -88,25 +88,27 @@ def run_label(options: argparse.Namespace) -> int:
     answered = [record for record in map(run.read, cases) if record.transcript is not None]
     if not answered:
         raise RunError(f"{folder.path} has no case with an answer to label")
-    table, page = _name_files(options)
+    table, page = _choose_files(options)
     questions = {name: _choose_question(run, name, answered, options) for name in names}
     answered = [record for record in answered if questions[record.benchmark].is_asked(record)]
     earlier = [] if options.random else read_scores(folder.path / AGAIN / "judge" / SCORES)
     spreads = [0.0 if options.random else questions[one.benchmark].find_spread(one, earlier) for one in answered]
     strata = [_find_stratum(record, options.equally) for record in answered]
-    weights = draw_equally(strata, spreads, options.cases, options.seed)
+    weights = draw_per_stratum(strata, spreads, options.cases, options.seed)
     chosen = [(answered[at], weight) for at, weight in weights.items()]
     weighted = len(set(weights.values())) > 1
     if page:
-        shown = [{**questions[one.benchmark].show(one, options.seed), "weight": weight} for one, weight in chosen]
+        shown = [
+            {**questions[one.benchmark].describe_case(one, options.seed), "weight": weight} for one, weight in chosen
+        ]
         content = {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
-        _write_new(page, sheet_page("Cases to label", {**content, "weighted": weighted}))
+        _write_new_file(page, build_sheet_page("Cases to label", {**content, "weighted": weighted}))
     if table:
         rows = io.StringIO(newline="")
         columns = (*COLUMNS, "weight") if weighted else COLUMNS
         listed = (_list_sheet_row(record, weight)[: len(columns)] for record, weight in chosen)
         csv.writer(rows).writerows([columns, *listed])
-        _write_new(table, rows.getvalue())
+        _write_new_file(table, rows.getvalue())
     written = " and ".join(str(path) for path in (table, page) if path)
     how = ", more of those on which judges disagree; --random draws all alike" if any(spreads) and weighted else ""
     how += f", of {len(set(strata))} strata ({options.equally})" if options.equally else ""
@@ -146,7 +148,7 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     return {at: 1 / likely[at] for at in random.sample(chosen, len(chosen))}
 
 
-def draw_equally(strata: Sequence[str], spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
+def draw_per_stratum(strata: Sequence[str], spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
     """Draw the same number of cases from each stratum, in random order; return weights as `draw_cases` does."""
     members: dict[str, list[int]] = {}
     for at, stratum in enumerate(strata):
@@ -170,7 +172,7 @@ def _find_stratum(record: Record, tags: str | None) -> str:
     return ", ".join(record.tags[name] for name in names)
 
 
-def _name_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
+def _choose_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """Choose the files of the table and of the page; refuse a file that exists."""
     output: Path = options.output
     if output.suffix == ".html":
@@ -183,7 +185,7 @@ def _name_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
     return files
 
 
-def _write_new(path: Path, text: str) -> None:
+def _write_new_file(path: Path, text: str) -> None:
     try:
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -193,7 +195,7 @@ def _write_new(path: Path, text: str) -> None:
 
 def _list_sheet_row(record: Record, weight: float) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
-    return [inert(record.case), inert(record.input), inert(answer), "", repr(weight)]
+    return [escape_formula(record.case), escape_formula(record.input), escape_formula(answer), "", repr(weight)]
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
@@ -241,26 +243,32 @@ class _Question:
     def is_asked(self, record: Record) -> bool:
         """Tell whether the scorer would call the judge for a case; scorers of benchmarks may leave out cases."""
         asks = getattr(self.scorer, "asks", None)
-        return asks is None or asks(*self.subject.case(record))
+        return asks is None or asks(*self.subject.make_case(record))
 
-    def show(self, record: Record, seed: int) -> dict[str, Any]:
+    def describe_case(self, record: Record, seed: int) -> dict[str, Any]:
         """Describe a case for the page; two answers to compare are shown in random order."""
-        sample, transcript = case = self.subject.case(record)
+        sample, transcript = case = self.subject.make_case(record)
         scorer, low, high = self.scorer, 0.0, 1.0
         choices = [("y", "yes", "yes"), ("n", "no", "no")]
         question, media = "Is the answer right?", find_media(sample.input)
-        right = [("right", "\n".join(as_texts(sample.target)))] if hasattr(scorer, "asks") and sample.target else []
-        sections = [("question", as_text(sample.input)), *right, ("answer", transcript.answer)]
+        right = (
+            [("right", "\n".join(convert_targets(sample.target)))] if hasattr(scorer, "asks") and sample.target else []
+        )
+        sections = [("question", write_conversation(sample.input)), *right, ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
-            criteria = scorer.criteria or criteria_of(sample)
-            question, sections, media = scorer.question(sample), scorer.sections(*case), list(scorer.media(*case))
+            criteria = scorer.criteria or read_criteria(sample)
+            question, sections, media = (
+                scorer.write_question(sample),
+                scorer.sections(*case),
+                list(scorer.list_media(*case)),
+            )
             low, high = criteria.worst, criteria.best
             choices = choices if isinstance(criteria, YesNo) else _list_points(criteria)
         elif isinstance(scorer, JudgeScorer):
             swapped = bool(scorer.rivals) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
             aspect = scorer.aspects[self.score]
-            question = ChoiceForm(aspect).task() if scorer.rivals else ScoresForm((aspect,)).task()
-            sections = scorer.subject(*case).parts(swapped=swapped)
+            question = ChoiceForm(aspect).write_task() if scorer.rivals else ScoresForm((aspect,)).write_task()
+            sections = scorer.subject(*case).list_parts(swapped=swapped)
             first, second = ("second", "first") if swapped else ("first", "second")
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
             if not scorer.rivals:
@@ -269,7 +277,7 @@ class _Question:
         # The page loads no remote file, so a remote picture is shown as its address.
         sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
         return {
-            "case": inert(record.case),
+            "case": escape_formula(record.case),
             "question": question,
             "sections": sections,
             "choices": choices,

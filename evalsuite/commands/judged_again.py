@@ -22,10 +22,10 @@ from evalsuite.judges.mutations import (
     TRICKS,
     WRITTEN,
     apply_trick,
-    corrupt,
+    corrupt_case,
     is_plausible,
     list_texts,
-    rewrite,
+    replace_text,
 )
 from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
@@ -56,7 +56,7 @@ class AnswersToJudge:
     samples: Mapping[str, Sample]  # Samples by id; a missing sample is made from the record.
     passes: float | None = None  # The lowest score that passes; None uses each scorer's own threshold.
 
-    def case(self, record: Record) -> Case:
+    def make_case(self, record: Record) -> Case:
         sample = self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
         return sample, record.transcript or Transcript("")
 
@@ -71,7 +71,7 @@ class AnswersToJudge:
             return 1.0 if rubric.passes is None else rubric.passes
         return rubric.find_passing_score(rubric.criteria)
 
-    def scale(self, name: str) -> tuple[float, float] | None:
+    def find_scale(self, name: str) -> tuple[float, float] | None:
         """Return the lowest and highest possible value of a score; None if they are unknown."""
         if name.endswith(PREFERENCE):
             return 0.0, 1.0
@@ -102,8 +102,8 @@ async def judge_again(
     """
     gateway = _open_gateway(settings, store)
     try:
-        asking = _JudgeCalls(_VersionedCode(gateway), settings, subject)
-        scores = await asking.scores(subject.records)
+        asking = _JudgeCalls(_VersionedAsker(gateway), settings, subject)
+        scores = await asking.score_records(subject.records)
         found = (name.removesuffix(COUNTED_APART) for case in scores.values() for name in case)
         names = list(dict.fromkeys(found)) or [""]
         results = [_make_results(settings.judge_model or "", name, subject, scores) for name in names]
@@ -135,7 +135,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 
 @dataclass(frozen=True, slots=True)
-class _VersionedCode:
+class _VersionedAsker:
     """Sends requests to a gateway, and separates the stored answers of different versions of a `function:` judge.
 
     Answers of older stores, which contain no version, are not used for `function:` judges.
@@ -163,7 +163,7 @@ class _JudgeCalls:
     failures: list[ModelError] = field(default_factory=list)
     scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
-    def _judge(self) -> ModelHandle:
+    def _get_judge(self) -> ModelHandle:
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self.settings
@@ -171,14 +171,14 @@ class _JudgeCalls:
             self.asker, settings.judge_model or "", settings.judge_base_url, overrides=settings.judge_params
         )
 
-    async def scores(self, records: Sequence[Record]) -> ScoresByCase:
-        values = await asyncio.gather(*map(self._scores, records))
+    async def score_records(self, records: Sequence[Record]) -> ScoresByCase:
+        values = await asyncio.gather(*map(self._score_record, records))
         if self.failures and not any(values):
             raise self.failures[0]
         return {record.case: value for record, value in zip(records, values, strict=True)}
 
-    async def _scores(self, record: Record) -> dict[str, Score]:
-        case = self.subject.case(record)
+    async def _score_record(self, record: Record) -> dict[str, Score]:
+        case = self.subject.make_case(record)
         scored = await asyncio.gather(*(self.score_by(scorer, case) for scorer in self.subject.scorers))
         for scorer, scores in zip(self.subject.scorers, scored, strict=True):
             self.scorer_of.update(dict.fromkeys(scores, scorer))
@@ -186,7 +186,7 @@ class _JudgeCalls:
 
     async def score_by(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
         try:
-            values = await scorer.judged(*case, self._judge())
+            values = await scorer.judged(*case, self._get_judge())
         except JudgeError:
             return {}
         except (RequestRefused, CallFailed) as error:
@@ -195,7 +195,7 @@ class _JudgeCalls:
             return {}
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
-    async def write(self, kind: str, text: str) -> str | None:
+    async def write_change(self, kind: str, text: str) -> str | None:
         """Let the judge's model change a text and then check the change; None if the check refutes the change."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible(kind, text, changed):
@@ -203,7 +203,7 @@ class _JudgeCalls:
         check = YesNo(SAME)
         try:
             same = check.read(
-                await self._ask(f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.request()}")
+                await self._ask(f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_request()}")
             )
         except ValueError:
             return None
@@ -211,7 +211,7 @@ class _JudgeCalls:
 
     async def _ask(self, prompt: str) -> str:
         try:
-            completion = await self._judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
+            completion = await self._get_judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
         except (RequestRefused, CallFailed):
             return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()
@@ -229,13 +229,13 @@ class _MutationTest:
 
     async def run(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """Return the outcome of each tested case, by metric (such as `detects_numbers`): 1.0 if the judge passes."""
-        cases = {record.case: self.asking.subject.case(record) for record in self.asking.subject.records}
-        good = {case: cases[case] for case in self._find_passes(people)}
+        cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
+        good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
         caught: dict[str, tuple[Case, float]] = {}  # A detected corruption with its score, by case.
         for kind in CORRUPTIONS:
-            changed = await self._corrupt(kind, good, list(cases.values()))
-            for case, score in (await self._judge(changed)).items():
+            changed = await self._corrupt_cases(kind, good, list(cases.values()))
+            for case, score in (await self._judge_cases(changed)).items():
                 found.setdefault(f"detects_{kind}", {})[case] = float(score < self.judge.scores[case])
                 if score < self.judge.scores[case]:
                     caught.setdefault(case, (changed[case], score))
@@ -243,7 +243,7 @@ class _MutationTest:
             found[f"resists_{kind}"] = await self._test_trick(kind, good, caught)
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
-    def _find_passes(self, people: Mapping[str, float]) -> list[str]:
+    def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
         """List the cases that people pass; if people pass no case, list the cases that the judge passes.
 
         If scores are not pass/fail, the better half passes. Cases with the lowest score are left out, because they
@@ -261,41 +261,43 @@ class _MutationTest:
                 return good
         return []
 
-    async def _corrupt(self, kind: str, good: Mapping[str, Case], everything: Sequence[Case]) -> dict[str, Case]:
+    async def _corrupt_cases(self, kind: str, good: Mapping[str, Case], everything: Sequence[Case]) -> dict[str, Case]:
         changed: dict[str, Case] = {}
         left = []
-        for case in self._draw(kind, good):
-            variants = corrupt(kind, good[case], everything, self._random(kind, case))
-            variant = next((one for one in variants if self._differs(good[case], one)), None)
+        for case in self._draw_cases(kind, good):
+            variants = corrupt_case(kind, good[case], everything, self._make_random(kind, case))
+            variant = next((one for one in variants if self._has_other_prompt(good[case], one)), None)
             if variant is None:
                 left.append(case)
             elif len(changed) < self.most:
                 changed[case] = variant
-        return changed | await self._write(kind, {case: good[case] for case in left}, self.most - len(changed))
+        return changed | await self._write_changes(kind, {case: good[case] for case in left}, self.most - len(changed))
 
-    async def _write(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
+    async def _write_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
         """Let the judge's model change at most `most` answers; leave out changes that the model's check refutes."""
-        some = self._draw(kind, cases)[:most] if kind in WRITTEN else []
+        some = self._draw_cases(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
-        new = await asyncio.gather(*(self.asking.write(kind, text) for text in old.values()))
+        new = await asyncio.gather(*(self.asking.write_change(kind, text) for text in old.values()))
         written = {
-            case: (cases[case][0], rewrite(cases[case][1], old[case], text))
+            case: (cases[case][0], replace_text(cases[case][1], old[case], text))
             for case, text in zip(old, new, strict=True)
             if text
         }
-        return {case: one for case, one in written.items() if self._differs(cases[case], one)}
+        return {case: one for case, one in written.items() if self._has_other_prompt(cases[case], one)}
 
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
         """Apply a trick to detected corruptions and, except for `PERSUASIONS`, also to the original answers."""
-        names = self._draw(kind, caught)[: self.most]
+        names = self._draw_cases(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
         for original, cases in enumerate(sides):
-            changed = await self._write(kind, cases, self.most) if kind in WRITTEN else self._apply_trick(kind, cases)
-            scores = await self._judge(changed)
+            changed = (
+                await self._write_changes(kind, cases, self.most) if kind in WRITTEN else self._apply_trick(kind, cases)
+            )
+            scores = await self._judge_cases(changed)
             if kind == "position" and self._find_rival():
                 scores = {case: 1 - score for case, score in scores.items()}
             resisted = {case: value for case, value in resisted.items() if case in scores}
@@ -313,13 +315,13 @@ class _MutationTest:
             return _exchange_answers(case, *rival)
 
         played = {case: play(one) for case, one in cases.items() if list_texts(one[1])}
-        return {case: one for case, one in played.items() if one and self._differs(cases[case], one)}
+        return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
-    async def _judge(self, cases: Mapping[str, Case]) -> dict[str, float]:
+    async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
         scored = await asyncio.gather(*(self.asking.score_by(self.scorer, case) for case in cases.values()))
         return _select_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
-    def _differs(self, before: Case, after: Case) -> bool:
+    def _has_other_prompt(self, before: Case, after: Case) -> bool:
         """Tell whether the judge's prompts for two cases differ; true if the scorer does not list its sections."""
         shown = getattr(self.scorer, "sections", None)
         return shown is None or shown(*before) != shown(*after)
@@ -330,10 +332,10 @@ class _MutationTest:
             return self.scorer, self.scorer.rivals[0]
         return None
 
-    def _draw(self, kind: str, cases: Iterable[str]) -> list[str]:
-        return sorted(cases, key=lambda case: (self._random(kind, case).random(), case))
+    def _draw_cases(self, kind: str, cases: Iterable[str]) -> list[str]:
+        return sorted(cases, key=lambda case: (self._make_random(kind, case).random(), case))
 
-    def _random(self, kind: str, case: str) -> Random:
+    def _make_random(self, kind: str, case: str) -> Random:
         return Random(f"{self.seed} {kind} {case}")  # noqa: S311 - a random choice of cases, not a secret
 
 
@@ -341,7 +343,9 @@ def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
     """Exchange an answer and its rival, so that the judge sees them in the opposite order."""
     sample, transcript = case
     answer, other = scorer.subject(*case).answers
-    return replace(sample, metadata={**sample.metadata, rival: answer}), rewrite(transcript, transcript.answer, other)
+    return replace(sample, metadata={**sample.metadata, rival: answer}), replace_text(
+        transcript, transcript.answer, other
+    )
 
 
 def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
@@ -359,7 +363,7 @@ def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: Scores
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
-        scale=subject.scale(name),
+        scale=subject.find_scale(name),
         lengths={record.case: len(record.transcript.answer) for record in subject.records if record.transcript},
         tally=Tally(rows),
     )

@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_reports_folder
-from evalsuite.commands.judge import TAKEN, ask_judge, choose_benchmark, decide_judges, find_status, read_answered
+from evalsuite.commands.judge import (
+    TAKEN,
+    ask_judge,
+    choose_benchmark,
+    decide_judges,
+    find_exit_status,
+    read_answered_records,
+)
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges.ballots import bias_table
-from evalsuite.output.reports.judges.win_rates import JudgedPair, win_rates
-from evalsuite.output.reports.markdown import decision_line, in_terminal, render
+from evalsuite.output.reports.judges.ballots import tabulate_biases
+from evalsuite.output.reports.judges.win_rates import JudgedPair, make_win_rates_section
+from evalsuite.output.reports.markdown import convert_for_terminal, render_sections, write_decision_line
 from evalsuite.output.reports.section import Section
-from evalsuite.results.run_folders import find_folder
+from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Tally
 
@@ -89,28 +96,28 @@ def run_rank(options: argparse.Namespace) -> int:
         (pair, results)
         for pair in combinations(runs, 2)
         for judge in options.judge
-        for results in _compare(*pair, judge, options, target / "store.sqlite")
+        for results in _compare_runs(*pair, judge, options, target / "store.sqlite")
     ]
     judges = [results for _, results in found]
-    comparisons = [_as_comparison(first, second, results) for (first, second), results in found]
-    biases = bias_table("Biases", [(results.judge, results.tally) for results in judges])
-    text = render([win_rates(comparisons), Section("What sways the judge", (biases,))], ())
+    comparisons = [_make_comparison(first, second, results) for (first, second), results in found]
+    biases = tabulate_biases("Biases", [(results.judge, results.tally) for results in judges])
+    text = render_sections([make_win_rates_section(comparisons), Section("What sways the judge", (biases,))], ())
     (target / "ranks.md").write_text(text, "utf-8")
-    sys.stdout.write(f"{in_terminal(text)}\n{target / 'ranks.md'}\n")
+    sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'ranks.md'}\n")
     decisions = decide_judges(gates, judges, {}, runs[0].benchmark)
-    sys.stdout.writelines(f"{decision_line(decision)}\n" for decision in decisions)
-    return int(find_status(decisions, judges))
+    sys.stdout.writelines(f"{write_decision_line(decision)}\n" for decision in decisions)
+    return int(find_exit_status(decisions, judges))
 
 
 def _read_answers(name: str, options: argparse.Namespace) -> _AnswersOfRun:
-    folder = find_folder(options.reports, name)
+    folder = find_run_folder(options.reports, name)
     run = load_run(folder)
     benchmark = choose_benchmark(run, folder, options.benchmark)
-    records = {record.case: record for record in read_answered(run, benchmark, folder)}
+    records = {record.case: record for record in read_answered_records(run, benchmark, folder)}
     return _AnswersOfRun(folder.path.name, folder.path, benchmark, records)
 
 
-def _compare(
+def _compare_runs(
     first: _AnswersOfRun, second: _AnswersOfRun, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
     """Let one judge compare two runs on the cases that both runs answered."""
@@ -142,7 +149,7 @@ def _find_answer(record: Record) -> str:
     return (record.transcript.answer if record.transcript else "") or EMPTY
 
 
-def _as_comparison(first: _AnswersOfRun, second: _AnswersOfRun, results: JudgeResults) -> JudgedPair:
+def _make_comparison(first: _AnswersOfRun, second: _AnswersOfRun, results: JudgeResults) -> JudgedPair:
     judged = [row for row in results.tally if row.case in results.scores]
     lengths = [tuple(row.facts["lengths"]) for row in judged]
     return JudgedPair(

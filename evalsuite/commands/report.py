@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code, add_reports_folder, add_run, own_declarations, write_lines
+from evalsuite.commands import add_code_option, add_reports_folder, add_run_argument, make_declarations, write_lines
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.json_codec import encode_record
 from evalsuite.core.phrases import describe_estimates, write_count
-from evalsuite.output.reports.case_block import case_block
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_folder
+from evalsuite.output.reports.case_block import write_case_block
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run and the folder for the report."""
-    add_run(parser)
-    add_target(parser)
+    add_run_argument(parser)
+    add_target_options(parser)
 
 
 def run_report(options: argparse.Namespace) -> int:
     """Print the report: as Markdown to a file or a pipe, without Markdown's escapes to a terminal."""
-    from evalsuite.output.reports.markdown import in_terminal
+    from evalsuite.output.reports.markdown import convert_for_terminal
 
-    report = report_again(options, {})
-    text = report.text()
-    sys.stdout.write(f"{in_terminal(text)}\n" if sys.stdout.isatty() else text)
+    report = write_report_again(options, {})
+    text = report.render_text()
+    sys.stdout.write(f"{convert_for_terminal(text)}\n" if sys.stdout.isatty() else text)
     if options.to is not None:
         sys.stdout.write(f"report: {options.to / REPORT}\n")
     return 0
@@ -49,9 +49,9 @@ def run_report(options: argparse.Namespace) -> int:
 AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
+def add_target_options(parser: argparse.ArgumentParser) -> None:
     """Add `--to` and `--code`."""
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument(
         "--to",
         type=Path,
@@ -61,7 +61,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
+def write_report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
     """Make the report of the run that a command names, and write it to the folder of `--to`, if given.
 
     Args:
@@ -71,7 +71,7 @@ def report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> Run
 
     if options.to is not None:
         _remove_earlier_report(options.to)
-    run = load_run(find_folder(options.reports, options.name), own_declarations(options.code))
+    run = load_run(find_run_folder(options.reports, options.name), make_declarations(options.code))
     settings = {**run.info.get("settings", {}), **instead}
     report = make_report(replace(run, info={**run.info, "settings": settings}))
     if options.to is not None:
@@ -107,12 +107,12 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_show(options: argparse.Namespace) -> int:
     """Print one case of a run."""
-    loaded = load_run(find_folder(options.reports, options.name))
+    loaded = load_run(find_run_folder(options.reports, options.name))
     record = loaded.read(find_case(loaded.offsets, options.case))
     if options.json:
         sys.stdout.write(json.dumps(encode_record(record), indent=1, ensure_ascii=True, default=str) + "\n")
         return 0
-    write_lines(_lines(record, loaded.info.get("settings", {}).get("model_base_url"), full=options.full))
+    write_lines(_list_case_lines(record, loaded.info.get("settings", {}).get("model_base_url"), full=options.full))
     return 0
 
 
@@ -131,9 +131,9 @@ def find_case(cases: Iterable[str], part: str) -> str:
     raise RunError(f"{part!r} is in the ids of {len(matching)} cases:\n  " + "\n  ".join(matching[:MOST]) + more)
 
 
-def _lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
+def _list_case_lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
     yield escape_for_terminal(f"{record.case}: {record.outcome}")
-    yield case_block(record, most=None if full else 1000)
+    yield write_case_block(record, most=None if full else 1000)
     usage = record.usage
     estimates = describe_estimates(usage.estimated, usage.calls)
     yield (
@@ -162,21 +162,21 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="names or folders, or `last`: one shows its page, several an index of them (default: an index of all)",
     )
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument("--no-open", action="store_true", help="write the page and print its address; open no browser")
 
 
 def run_view(options: argparse.Namespace) -> int:
     """Write the page or the index, open it, and update it while a run is in progress."""
-    from evalsuite.output.page.view import all_runs, goes_on, page_of, write_index
+    from evalsuite.output.page.view import get_page_address, is_in_progress, list_runs, write_index
 
-    folders = [find_folder(options.reports, name) for name in options.names] or all_runs(options.reports)
+    folders = [find_run_folder(options.reports, name) for name in options.names] or list_runs(options.reports)
     if not folders:
         raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")
-    going_on = [folder for folder in folders if goes_on(folder)]
+    going_on = [folder for folder in folders if is_in_progress(folder)]
     if len(options.names) == 1:
-        _make_page(folders[0], own_declarations(options.code), live=bool(going_on))
-        address = page_of(folders[0])
+        _make_page(folders[0], make_declarations(options.code), live=bool(going_on))
+        address = get_page_address(folders[0])
     else:
         address = write_index(folders, options.reports).absolute().as_uri()
     sys.stdout.write(f"{address}\n")
@@ -184,7 +184,7 @@ def run_view(options: argparse.Namespace) -> int:
     if not options.no_open:
         webbrowser.open(address)
     if len(going_on) == 1:
-        _follow(going_on[0], own_declarations(options.code))
+        _follow_run(going_on[0], make_declarations(options.code))
     return 0
 
 
@@ -199,8 +199,8 @@ def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> 
         write_run(folder, declarations)
 
 
-def _follow(folder: RunFolder, declarations: Declarations) -> None:
-    from evalsuite.output.page.view import follow
+def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
+    from evalsuite.output.page.view import follow_run
 
     def tell(cases: int) -> None:
         sys.stdout.write(
@@ -209,6 +209,6 @@ def _follow(folder: RunFolder, declarations: Declarations) -> None:
         sys.stdout.flush()
 
     try:
-        follow(folder, declarations, tell, lambda: time.sleep(BETWEEN_LOOKS))
+        follow_run(folder, declarations, tell, lambda: time.sleep(BETWEEN_LOOKS))
     except KeyboardInterrupt:
         sys.stdout.write("\n")

@@ -10,14 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code, add_reports_folder, own_declarations
+from evalsuite.commands import add_code_option, add_reports_folder, make_declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import write_count
-from evalsuite.output.page.view import all_runs, goes_on
-from evalsuite.output.reports.markdown import terminal_table
+from evalsuite.output.page.view import is_in_progress, list_runs
+from evalsuite.output.reports.markdown import render_terminal_table
 from evalsuite.output.reports.section import Cell, Column, Table
-from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, begun, check_name, find_folder
+from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_name, find_run_folder, read_start_times
 
 if TYPE_CHECKING:
     import argparse
@@ -43,17 +43,17 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_runs(options: argparse.Namespace) -> int:
     """Print a table of the runs."""
-    folders = newest_first(all_runs(options.reports))
+    folders = sort_newest_first(list_runs(options.reports))
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")
     rows = [_make_row(folder) for folder in folders]
-    sys.stdout.write(f"{terminal_table(Table('', RUN_COLUMNS, rows))}\n")
+    sys.stdout.write(f"{render_terminal_table(Table('', RUN_COLUMNS, rows))}\n")
     return 0
 
 
-def newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
+def sort_newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
     """Sort runs by start time, newest first."""
-    return sorted(folders, key=lambda folder: begun(folder.path), reverse=True)
+    return sorted(folders, key=lambda folder: read_start_times(folder.path), reverse=True)
 
 
 def _make_row(folder: RunFolder) -> list[Cell]:
@@ -79,7 +79,7 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the shards, and the name of the joined run."""
     add_reports_folder(parser)
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
     parser.add_argument("--to", required=True, metavar="NAME", help="name of the joined run")
 
@@ -89,10 +89,10 @@ def run_merge(options: argparse.Namespace) -> int:
     from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 
-    check_name(options.reports, options.to, otherwise="choose another --to")
-    folders = [find_folder(options.reports, name) for name in options.names]
+    check_run_name(options.reports, options.to, otherwise="choose another --to")
+    folders = [find_run_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
-    report = write_run(joined, own_declarations(options.code))
+    report = write_run(joined, make_declarations(options.code))
     sys.stdout.write(f"{report.verdict.headline}\nreport: {joined.path / REPORT}\n")
     return 0
 
@@ -115,9 +115,9 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_prune(options: argparse.Namespace) -> int:
     """List or remove old runs, except the kept runs' baselines, runs named by the user, and runs in progress."""
-    runs = newest_first(all_runs(options.reports))
+    runs = sort_newest_first(list_runs(options.reports))
     kept = {*options.also, *_list_baselines(runs[: options.keep])}
-    old = [folder for folder in runs[options.keep :] if folder.name not in kept and not goes_on(folder)]
+    old = [folder for folder in runs[options.keep :] if folder.name not in kept and not is_in_progress(folder)]
     for folder in old:
         if options.yes:
             shutil.rmtree(folder.path)
@@ -140,25 +140,25 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run."""
     add_reports_folder(parser)
-    add_code(parser)
+    add_code_option(parser)
     parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")
 
 
 def run_verify(options: argparse.Namespace) -> int:
     """Print each check and its result; return 1 if a file of the run contradicts the journal, otherwise 0."""
-    from evalsuite.commands.export import unpack
-    from evalsuite.results.run_folders import RunFolder, find_folder
+    from evalsuite.commands.export import unpack_bundle
+    from evalsuite.results.run_folders import RunFolder, find_run_folder
 
-    bundle, declarations = Path(options.name), own_declarations(options.code)
+    bundle, declarations = Path(options.name), make_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
-        return _verify(find_folder(options.reports, options.name), declarations)
+        return _list_checks(find_run_folder(options.reports, options.name), declarations)
     with TemporaryDirectory() as unpacked:
         folder = Path(unpacked) / bundle.stem
-        unpack(bundle, folder)
-        return _verify(RunFolder(folder), declarations)
+        unpack_bundle(bundle, folder)
+        return _list_checks(RunFolder(folder), declarations)
 
 
-def _verify(folder: RunFolder, declarations: Declarations) -> int:
+def _list_checks(folder: RunFolder, declarations: Declarations) -> int:
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
 
@@ -201,7 +201,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
     """Check `summary.json` and the report's headline against a new report, which is computed from the records."""
-    from evalsuite.output.reports.write import heading, make_report, summarise
+    from evalsuite.output.reports.write import make_report, summarise_run, write_heading
     from evalsuite.results.run_folders import REPORT
     from evalsuite.results.runs import load_run
 
@@ -209,11 +209,11 @@ def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tupl
     for name, bench in report.run.benchmarks.items():
         if bench.stored:
             yield f"what {name} computes with its own code", f"not checked: {bench.gone}"
-    summary = summarise(report.run, report.verdict, report.measured, report.sections)
+    summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
     fault = _describe_difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
     yield f"every number of {SUMMARY}", fault
     text = (folder.path / REPORT).read_text("utf-8", "replace")
-    begins = text.startswith(heading(report.verdict, report.run.info.get("model")))
+    begins = text.startswith(write_heading(report.verdict, report.run.info.get("model")))
     yield "the verdict on report.md", "" if begins else "it begins with another verdict"
 
 

@@ -85,9 +85,9 @@ def show_score(score: TableScore) -> None:
 def write_page(scores: Sequence[TableScore], file: Path | None) -> None:
     """Write the diffs as an HTML page, if a file is named."""
     if file:
-        from evalsuite.metrics.tables.table_score import html_page
+        from evalsuite.metrics.tables.table_score import write_html_page
 
-        file.write_text(html_page(*scores), "utf-8")
+        file.write_text(write_html_page(*scores), "utf-8")
 
 
 def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = False) -> TableScore:
@@ -138,7 +138,7 @@ def _list_numbers(score: TableScore) -> tuple[float, float, float]:
 
 
 def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
-    from evalsuite.metrics.tables.table_score import printable
+    from evalsuite.metrics.tables.table_score import replace_control_characters
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
     means = [sum(column) / len(scored) for column in zip(*(_list_numbers(score) for _, score in scored), strict=True)]
@@ -146,7 +146,7 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     write(f"{'pair':<{width}}  value  content  form\n")
     for name, numbers in [*((name, _list_numbers(score)) for name, score in scored), ("mean", means)]:
         value, content, form = numbers
-        write(f"{printable(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
+        write(f"{replace_control_characters(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
     write(f"\n{scored[0][1].signature}\n")
 
 
@@ -192,16 +192,16 @@ def run_metaeval(options: argparse.Namespace) -> int:
 
 
 def _run_agreement(options: argparse.Namespace) -> int:
-    from evalsuite.builders.model_session import model_settings
+    from evalsuite.builders.model_session import select_model_settings
     from evalsuite.metaeval.agreement import (
-        agreement_chart,
-        agreement_tables,
-        agreements,
+        compute_agreements,
+        compute_metrics,
+        draw_agreements,
         fill_unreadable,
         is_readable,
         judge_tables,
-        measure,
         read_rated_tables,
+        tabulate_agreements,
     )
 
     everything = [rated for path in options.files for rated in read_rated_tables(path)]
@@ -215,36 +215,36 @@ def _run_agreement(options: argparse.Namespace) -> int:
     title = f"Agreement with people: {write_count(len(rated), 'output')}" + (
         f", {left_out} unreadable left out" if left_out else ""
     )
-    values = measure(rated)
+    values = compute_metrics(rated)
     if options.model:
-        values |= judge_tables(rated, model_settings(vars(options)), options.judgements)
-    lines = agreements(rated, values)
-    shown = agreement_tables(lines, title)
+        values |= judge_tables(rated, select_model_settings(vars(options)), options.judgements)
+    lines = compute_agreements(rated, values)
+    shown = tabulate_agreements(lines, title)
     if left_out:
         title = f"Agreement with people: {write_count(len(everything), 'output')}, {left_out} unreadable as zeros"
-        shown += agreement_tables(agreements(everything, fill_unreadable(everything, read, values)), title)
+        shown += tabulate_agreements(compute_agreements(everything, fill_unreadable(everything, read, values)), title)
     _print_tables(shown, options.to)
     if options.plot:
-        from evalsuite.output.reports.plots import draw
+        from evalsuite.output.reports.plots import draw_chart
 
-        draw(agreement_chart(lines, shown[0].title), options.plot)
+        draw_chart(draw_agreements(lines, shown[0].title), options.plot)
     return 0
 
 
 def _run_grid(options: argparse.Namespace) -> int:
-    from evalsuite.metaeval.table_grid import grid_table, run_grid
+    from evalsuite.metaeval.table_grid import run_grid, tabulate_grid
 
     lines = run_grid([item for path in options.files for item in _read_tables(path)])
-    _print_tables([grid_table(lines)], options.to)
+    _print_tables([tabulate_grid(lines)], options.to)
     return int(any(line.failures for line in lines))
 
 
 def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
-    from evalsuite.benchmarks.struc_bench.items import format_of, read_items
+    from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:
         yield path.stem, path.read_text("utf-8"), SUFFIXES[path.suffix]
-    elif path.suffix == ".json" and (written := format_of(path)):
+    elif path.suffix == ".json" and (written := find_format(path)):
         for place, item in enumerate(read_items(path)):
             yield f"{written}-{place:03}", item.output, written
     else:
@@ -254,11 +254,12 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
 def _print_tables(tables: list[Table], file: Path | None) -> None:
     from tabulate import tabulate
 
-    from evalsuite.output.reports.markdown import plain_text, render_table
+    from evalsuite.output.reports.markdown import render_table, write_plain_cell
 
     for table in tables:
         rows = [
-            [plain_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
+            [write_plain_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+            for row in table.rows
         ]
         text = tabulate(rows, [column.title for column in table.columns], disable_numparse=True)
         sys.stdout.write(f"{table.title}\n\n{text}\n" + (f"\n{table.note}\n\n" if table.note else ""))

@@ -61,7 +61,7 @@ def run_benchmark(options: argparse.Namespace) -> int:
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]
-    compared = asyncio.run(_compare(options, bound))
+    compared = asyncio.run(_compare_verdicts(options, bound))
     if not compared.verdicts:
         raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
     measured = Agreement(hash_scorers(own), compared.verdicts, compared.verdicts - len(compared.differences))
@@ -81,7 +81,7 @@ class _Comparison:
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare(options: argparse.Namespace, bound: BoundBenchmark) -> _Comparison:
+async def _compare_verdicts(options: argparse.Namespace, bound: BoundBenchmark) -> _Comparison:
     samples = {sample.id: sample for sample in bound.dataset.samples}
     compared = _Comparison()
     for verdict in READERS.get(options.name, read_plain)(options.against, samples):
@@ -89,7 +89,7 @@ async def _compare(options: argparse.Namespace, bound: BoundBenchmark) -> _Compa
         if sample is None or not verdict.scores:
             compared.unknown += 1
             continue
-        scores = await _score(sample, verdict.transcript, bound.sorted_scorers)
+        scores = await _score_answer(sample, verdict.transcript, bound.sorted_scorers)
         for name in sorted(verdict.scores.keys() & scores.keys()):
             score, theirs = scores[name], verdict.scores[name]
             ours, note = (score.value, score.note) if isinstance(score, Score) else (float(score), "")
@@ -102,7 +102,7 @@ async def _compare(options: argparse.Namespace, bound: BoundBenchmark) -> _Compa
     return compared
 
 
-async def _score(sample: Sample, transcript: Transcript, scorers: ScorerGroups) -> Mapping[str, float | Score]:
+async def _score_answer(sample: Sample, transcript: Transcript, scorers: ScorerGroups) -> Mapping[str, float | Score]:
     scores: dict[str, float | Score] = {}
     for scorer in scorers.rules:
         scores |= run_rule_scorer(scorer, sample, transcript)

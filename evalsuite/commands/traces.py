@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import read_message_request
 from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
-from evalsuite.commands import demand_suite, own_declarations
+from evalsuite.commands import demand_suite, make_declarations
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import write_count
@@ -77,7 +77,7 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
         from evalsuite.results.run_folders import RunFolder
         from evalsuite.results.runs import load_run
 
-        for record in load_run(RunFolder(path), own_declarations(None)).records:
+        for record in load_run(RunFolder(path), make_declarations(None)).records:
             yield from _read_record(encode_record(record))
         return
     spans: dict[str, list[TraceSpan]] = {}

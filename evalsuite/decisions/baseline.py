@@ -19,9 +19,9 @@ from evalsuite.decisions.comparison import (
     own_margin,
 )
 from evalsuite.decisions.measured import select
-from evalsuite.results.judge_labels import is_canary, judge_accuracy, signatures_of
+from evalsuite.results.judge_labels import is_canary, judge_accuracy, read_signatures
 from evalsuite.results.run_folders import list_changed_files
-from evalsuite.results.runs import failure_of
+from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -246,8 +246,8 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
     """Group the names of scores by the change of their signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
-        before = signatures_of(common.before[question][0].facts)
-        for metric, now in signatures_of(common.after[question][0].facts).items():
+        before = read_signatures(common.before[question][0].facts)
+        for metric, now in read_signatures(common.after[question][0].facts).items():
             if metric in before and before[metric] != now:
                 metrics[before[metric], now][metric] = None
     return {change: list(names) for change, names in metrics.items()}
@@ -335,7 +335,7 @@ def _compare_derived(
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
     whole, clusters = common.values(compute), len(common.clusters())
-    if failure := failure_of(compute):
+    if failure := get_failure(compute):
         return failure
     if any(math.isnan(value) for value in whole) or clusters < 2:
         return "it is undefined on the cases of both runs"

@@ -31,7 +31,7 @@ from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select
-from evalsuite.results.built_in import AMOUNTS, RESOURCES, built_in, count_estimates
+from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimates, find_built_in_metric
 from evalsuite.results.judge_labels import explain_unmeasured
 from evalsuite.results.tally import UNMEASURED, Estimate
 
@@ -219,7 +219,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
     A name counts as misspelt only if it closely resembles an existing name, because later cases may have other scores.
     """
     names = {*metrics, PASS_RATE}
-    if gate.benchmark != benchmark or gate.metric in {*names, "*"} or built_in(gate.metric) is not None:
+    if gate.benchmark != benchmark or gate.metric in {*names, "*"} or find_built_in_metric(gate.metric) is not None:
         return ""
     if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
         return ""

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import ASSERTS
-from evalsuite.results.built_in import AMOUNTS, RESOURCES, mean_amount
-from evalsuite.results.runs import failure_of
+from evalsuite.results.built_in import AMOUNTS, RESOURCES, estimate_mean_amount
+from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Add the jackknife's interval to a derived metric; if no cluster changes the value, use `interval_of_sameness`.
+    """Add the jackknife's interval to a derived metric; if no cluster changes the value, use `make_sameness_interval`.
 
     Args:
         bounds: the metric's declared range; None without a declared range.
@@ -41,7 +41,7 @@ def add_jackknife_interval(
         the value, it has an interval only if the metric has a declared range and does not compute its own, more
         accurate interval.
     """
-    from evalsuite.stats.clustering import interval_of_replicates, interval_of_sameness
+    from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))
@@ -49,13 +49,13 @@ def add_jackknife_interval(
     groups = ({*names[start::count]} for start in range(count))
     rest = (compute(Tally.of(row for row in cases if row.cluster not in group)) for group in groups)
     without = [left.value if left else math.nan for left in rest]
-    interval = interval_of_replicates(value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence)
+    interval = make_replicates_interval(value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence)
     if not math.isnan(interval.low):
         return replace(bare, low=interval.low, high=interval.high)
     varies = len(without) < 2 or any(math.isnan(left) or not math.isclose(left, value) for left in without)
     if varies or bounds is None or estimate.low is not None:
         return bare
-    interval = interval_of_sameness(value, len(names), bounds, confidence)
+    interval = make_sameness_interval(value, len(names), bounds, confidence)
     return replace(bare, low=interval.low, high=interval.high)
 
 
@@ -108,7 +108,7 @@ class Measured:
         requested, the interval comes from a jackknife over clusters.
         """
         if metric in AMOUNTS:
-            return mean_amount(metric, cases, confidence)
+            return estimate_mean_amount(metric, cases, confidence)
         estimate = self.estimate(metric, cases, confidence)
         if metric not in self.derived or estimate is None:
             return estimate
@@ -164,7 +164,7 @@ class Measured:
 
     def failure(self, metric: str) -> str:
         """Explain why the last computation of a derived metric failed; empty if it succeeded."""
-        return failure_of(self.derived.get(metric))
+        return get_failure(self.derived.get(metric))
 
 
 WHOLE = object()  # In the set of names that a metric reads, this object represents all scores of a case.

@@ -73,32 +73,32 @@ class DetectableLoss:
     @property
     def visible(self) -> float:
         """The smallest loss that the planned suite shows with a power of 80%."""
-        return self.variance.detectable(self.questions, self.before, self.after)
+        return self.variance.compute_detectable_loss(self.questions, self.before, self.after)
 
     @property
     def needed(self) -> int | None:
         """The number of questions needed to show the loss with the planned epochs; None if more than a billion."""
         try:
-            return self.variance.questions(self.loss, self.before, self.after)
+            return self.variance.count_questions_needed(self.loss, self.before, self.after)
         except ValueError:
             return None
 
     @property
     def needed_epochs(self) -> int | None:
         """Epochs needed in both runs to show the loss with the planned questions; None if unknown or unattainable."""
-        return self.variance.epochs(self.loss, self.questions) if self.noise_known else None
+        return self.variance.count_epochs_needed(self.loss, self.questions) if self.noise_known else None
 
     @property
     def with_twice_the_questions(self) -> float:
         """The smallest loss that twice the questions would show, with the same number of epochs."""
-        return self.variance.detectable(2 * self.questions, self.before, self.after)
+        return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
 
     @property
     def with_twice_the_epochs(self) -> float | None:
         """The smallest loss that twice the epochs in both runs would show; None if their variance is unknown."""
         if not self.noise_known:
             return None
-        return self.variance.detectable(self.questions, 2 * self.before, 2 * self.after)
+        return self.variance.compute_detectable_loss(self.questions, 2 * self.before, 2 * self.after)
 
 
 def expenses(
@@ -257,9 +257,9 @@ def _estimate_variance(
     width: float,
 ) -> tuple[DifferenceVariance, str]:
     """Estimate a difference's variance from two earlier runs, else from epochs, else as for two independent runs."""
-    from evalsuite.stats.power import DifferenceVariance, compute_dispersion, within_variance
+    from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
-    within = within_variance(scores.values())
+    within = estimate_within_variance(scores.values())
     crowding = _compute_crowding(tally, subject.metric)
     shares = crowding == 1 and all(_is_share(epochs) for epochs in scores.values())
     if pairs:

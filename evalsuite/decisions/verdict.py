@@ -21,9 +21,9 @@ from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates,
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, explain_bare, gates_of, parse_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
 from evalsuite.decisions.quarantine import leave_out_quarantined, quarantine_of, quarantine_remarks
-from evalsuite.results.judge_labels import JUDGE_METRICS, labelled_scores
-from evalsuite.results.run_folders import interruption
-from evalsuite.results.runs import failure_of
+from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores
+from evalsuite.results.run_folders import explain_interruption
+from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class _Findings:
 
 
 def _incomplete(findings: _Findings) -> Iterator[str]:
-    stopped = interruption(findings.run.info)
+    stopped = explain_interruption(findings.run.info)
     # The verdict's first line already states a fault of the run itself.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
@@ -139,7 +139,7 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
     for name, bench in run.benchmarks.items():
         for metric, compute in bench.derived.items():
             compute(bench.tally)
-            if failure := failure_of(compute):
+            if failure := get_failure(compute):
                 yield f"{name}.{metric} could not be computed: {failure}"
 
 
@@ -384,7 +384,7 @@ def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
     """Find the labelled cases for a gate on the run's judges; a benchmark with the name `judge` takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
-    rows = Tally.of(row for row in run.all_rows() if labelled_scores(Tally((row,))))
+    rows = Tally.of(row for row in run.all_rows() if list_labelled_scores(Tally((row,))))
     return {JUDGE: Measured(rows, JUDGE_METRICS)} if len(rows) else {}
 
 

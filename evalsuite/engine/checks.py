@@ -63,7 +63,7 @@ def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
 def check_given_options(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
     """Check that the user's options are consistent."""
     from evalsuite.decisions.gates import parse_gates
-    from evalsuite.results.run_folders import check_name, find_folder
+    from evalsuite.results.run_folders import check_run_name, find_run_folder
     from evalsuite.results.runs import load_run
 
     parse_gates(settings.gate)
@@ -75,10 +75,10 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     if settings.data and not (root / settings.data).is_dir():
         raise SettingsError(f"--data {settings.data}: no such folder")
     if settings.run is not None and not settings.resume:
-        check_name(root / settings.reports, settings.run)
+        check_run_name(root / settings.reports, settings.run)
     for baseline in settings.baseline:
         # Read the baseline now, so that a damaged baseline is reported before any paid call.
-        load_run(find_folder(root / settings.reports, baseline))
+        load_run(find_run_folder(root / settings.reports, baseline))
     if settings.may_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
     if settings.max_cost is not None:
@@ -269,7 +269,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     """
     from evalsuite.decisions.gates import parse_gates, suggest
     from evalsuite.decisions.measured import PASS_RATE
-    from evalsuite.results.built_in import built_in
+    from evalsuite.results.built_in import find_built_in_metric
 
     bounds = {case.bound.name: case.bound for case in cases}
     for gate in parse_gates(texts):
@@ -280,7 +280,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
                 f"gate '{gate.text}': the test of {bound.name} asserts nothing, so it passes whatever the scores "
                 'are: add an assertion such as  assert scores["quality"] >= 0.5, or gate a score'
             )
-        if bound is None or gate.metric in {"*", PASS_RATE} or built_in(gate.metric) is not None:
+        if bound is None or gate.metric in {"*", PASS_RATE} or find_built_in_metric(gate.metric) is not None:
             continue
         metrics = bound.metric_names
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):

@@ -238,12 +238,12 @@ def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measu
     """Make the arguments of a `Benchmark` that metrics over all cases need."""
     if not metrics:
         return {}
-    from evalsuite.output.reports.generic import as_case_metric, report_with
+    from evalsuite.output.reports.generic import make_case_metric, make_report_function
 
-    read = list(map(as_case_metric, metrics))
+    read = list(map(make_case_metric, metrics))
     return {
         "derived": {metric.name: metric for metric in read},
-        "report": report_with(read, name, name),
+        "report": make_report_function(read, name, name),
         "metrics": {
             metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher") for metric in read
         },

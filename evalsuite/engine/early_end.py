@@ -105,10 +105,10 @@ class EarlyEnding:
 def _make_tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
     from evalsuite.decisions.early_stops import EarlyStop, early_comparisons
     from evalsuite.decisions.verdict import comparison_rules
-    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
 
     if not settings.baseline:
         return EarlyStop(gates)
-    baselines = [load_run(find_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
+    baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
     return EarlyStop(gates, early_comparisons(baselines, gates, comparison_rules(settings.plain())))

@@ -164,9 +164,9 @@ class EvaluatedRun(Run):
 
     def _repr_html_(self) -> str:
         """Show verdict and metrics in a notebook."""
-        from evalsuite.output.reports.write import first_screen
+        from evalsuite.output.reports.write import make_first_screen
 
-        return first_screen(self.wait(), self.report)
+        return make_first_screen(self.wait(), self.report)
 
 
 class _Evaluation:

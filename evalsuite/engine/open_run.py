@@ -21,8 +21,8 @@ from evalsuite.engine.checks import find_unpriced_models
 from evalsuite.engine.early_end import EarlyEnding
 from evalsuite.engine.span_export import SpanExport
 from evalsuite.gateway.loop import BackgroundLoop
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, find_folder, make_folder
+from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
+from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, find_run_folder, make_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 
@@ -78,7 +78,7 @@ class RunGateway:
 
         replayed = self._settings.replay
         if replayed:
-            answers = Answers.open(find_folder(self._reports, replayed).path / JOURNAL, read_only=True)
+            answers = Answers.open(find_run_folder(self._reports, replayed).path / JOURNAL, read_only=True)
         else:
             answers = self._journal.answers
             if self._settings.batch:
@@ -244,7 +244,7 @@ class OpenRun:
     def _find_baseline(self) -> Run | None:
         names = self._spec.settings.baseline
         try:
-            return load_run(find_folder(self._spec.reports_folder, names[0])) if names else None
+            return load_run(find_run_folder(self._spec.reports_folder, names[0])) if names else None
         except RunError:
             # Ignore the baseline's error here, because the verdict reports it.
             return None
@@ -254,9 +254,9 @@ class OpenRun:
 
         settings, reports = self._spec.settings, self._spec.reports_folder
         if settings.resume:
-            self.folder = find_folder(reports, settings.resume)
+            self.folder = find_run_folder(reports, settings.resume)
         else:
-            self.folder = make_folder(reports, settings.run, self._spec.model or "", self._started)
+            self.folder = make_run_folder(reports, settings.run, self._spec.model or "", self._started)
         self._lease = self._spec.lease or Lease(self.folder.path)
         try:
             self._lease.sign(platform.node(), _to_seconds(self._started))
@@ -275,7 +275,7 @@ class OpenRun:
         journal = Journal(folder / JOURNAL)
         try:
             if has_only_records:
-                take_in(journal, folder / RECORDS)
+                import_records(journal, folder / RECORDS)
             journal.begin(_to_seconds(self._started), self._info["command"])
             journal.plan(cases)
         except BaseException:
@@ -374,7 +374,7 @@ class OpenRun:
 
     def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
-        from evalsuite.output.reports.write import append_step_output, append_step_summary, nothing_more, write_run
+        from evalsuite.output.reports.write import append_step_output, append_step_summary, make_no_sections, write_run
 
         usage = self.access.get_usage()
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
@@ -400,7 +400,7 @@ class OpenRun:
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
         watchers = self._watchers
-        self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else nothing_more)
+        self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else make_no_sections)
         self.verdict = self.report.verdict
         if watchers is not None:
             watchers.receive_verdict(self.verdict, self.folder.path)

@@ -124,9 +124,9 @@ def take_over_earlier_run(
     if not name:
         return settings, selection
     from evalsuite.gateway.concealment import demand_secrets
-    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.run_folders import find_run_folder
 
-    folder = find_folder(reports, name)
+    folder = find_run_folder(reports, name)
     info = folder.info()
     taken = merge_earlier_settings(settings, restore_settings(info.get("settings", {})))
     if settings.resume:

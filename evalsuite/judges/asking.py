@@ -66,7 +66,7 @@ def _log_entry(completion: Completion) -> dict[str, Any]:
     return {**entry, "cut_off": True} if completion.finish_reason == "length" else entry
 
 
-def read_speech(text: str) -> str:
+def read_nonempty_text(text: str) -> str:
     """Return a judge's text; raise ValueError if it is empty."""
     if not text.strip():
         raise ValueError("it is empty.")
@@ -100,12 +100,12 @@ class StructuredAnswers:
         return await ask_until_parsed(model, prompt, parse, **options)
 
 
-def object_schema(**properties: Any) -> dict[str, Any]:
+def make_object_schema(**properties: Any) -> dict[str, Any]:
     """Make the JSON schema of an object that has exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def whole_number(low: int, high: int) -> dict[str, Any]:
+def make_number_schema(low: int, high: int) -> dict[str, Any]:
     """Make the JSON schema of a whole number from `low` to `high`, both included."""
     return {"type": "integer", "minimum": low, "maximum": high}
 
@@ -127,7 +127,7 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     and the cost do not depend on the order in which servers answer.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
-    return [_or_raise(result) for result in results]
+    return [_raise_if_failed(result) for result in results]
 
 
 async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
@@ -137,7 +137,7 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
         quorum: the minimum number of readable judgements; None requires all judgements.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
-    outcomes = [result if isinstance(result, JudgeError) else _or_raise(result) for result in results]
+    outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
     unread = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
     log = tuple(entry for outcome in outcomes for entry in outcome.log)
@@ -158,7 +158,7 @@ def check_quorum(readable: int, problems: Sequence[object], quorum: int | None, 
         raise JudgeError(f"{problems[0]}{count}", log)
 
 
-def _or_raise(result: T | BaseException) -> T:
+def _raise_if_failed(result: T | BaseException) -> T:
     if isinstance(result, BaseException):
         raise result
     return result

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
-from evalsuite.judges.asking import object_schema, whole_number
+from evalsuite.judges.asking import make_number_schema, make_object_schema
 from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, OnScale, Reading
 from evalsuite.judges.judgements import CANNOT_TELL, has_result
 from evalsuite.judges.parsing import (
@@ -24,22 +24,22 @@ from evalsuite.judges.parsing import (
     YES_OR_NO,
     AnswerField,
     AnswerForm,
-    Choice,
+    ChoiceValue,
     NoStatementError,
-    NumberForm,
+    NumberValue,
     find_objects,
     find_reason,
-    keeps_value,
-    one_line,
+    is_unchanged_by_reason,
     read_value,
     remove_thoughts,
+    shorten_to_line,
 )
 from evalsuite.judges.prompts import NONE, Part
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-ABSTAINS: Choice[bool] = Choice({True: CANNOT_TELL_PATTERN})
+ABSTAINS: ChoiceValue[bool] = ChoiceValue({True: CANNOT_TELL_PATTERN})
 MOST_ITEMS = 200  # Maximum items of a list; longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # Maximum characters of a claim that a record keeps.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
@@ -55,7 +55,7 @@ class Criteria(Protocol):
     @property
     def best(self) -> float: ...
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         """Write the question and the requested form of the answer."""
         ...
 
@@ -73,14 +73,14 @@ class YesNo:
     question: str
     worst, best = 0.0, 1.0
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         return (
             f"Decide: {self.question}\n"
             'Reply with one JSON object: {"reason": "<in one or two sentences>", "verdict": "yes" or "no"}'
         )
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(reason=TEXT, verdict=YES_OR_NO_SCHEMA)
+        return make_object_schema(reason=TEXT, verdict=YES_OR_NO_SCHEMA)
 
     def read(self, text: str) -> Reading:
         try:
@@ -103,19 +103,19 @@ class Template(OnScale):
         if isinstance(self.reader, str) and re.compile(self.reader).groups != 1:
             raise SettingsError(f"read={self.reader!r}: a pattern has one group, around the score")
 
-    def names(self) -> set[str]:
+    def list_sections(self) -> set[str]:
         """List the names of the sections that the prompt contains."""
         return set(PLACEHOLDER.findall(self.text))
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         return self.text
 
     def schema(self) -> dict[str, Any]:
         return {}
 
-    def fill(self, parts: Sequence[tuple[str, str]]) -> str:
+    def write_prompt(self, parts: Sequence[tuple[str, str]]) -> str:
         """Write the prompt; the texts of a numbered section are joined in order."""
-        known = self.names()
+        known = self.list_sections()
         texts: dict[str, list[str]] = {}
         for part, text in parts:
             name = part if part in known else part.rpartition(" ")[0]
@@ -127,12 +127,12 @@ class Template(OnScale):
             return Likert("", self.low, self.high).read(text)
         if isinstance(self.reader, str):
             matches = re.findall(self.reader, text)
-            number = read_value(matches[-1], NumberForm(self.high)) if matches else None
+            number = read_value(matches[-1], NumberValue(self.high)) if matches else None
         else:
             number = self.reader(text)
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"it has no score from {self.low} to {self.high}.")
-        return Reading(float(number), one_line(remove_thoughts(text)))
+        return Reading(float(number), shorten_to_line(remove_thoughts(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +141,21 @@ class OrCannotTell:
 
     criteria: Criteria
 
-    def request(self) -> str:
-        asked = self.criteria.request()
-        return f'{asked}\nIf what you see does not decide it, write "{CANNOT_TELL}" as the {self._key()}.'
+    def write_request(self) -> str:
+        asked = self.criteria.write_request()
+        return f'{asked}\nIf what you see does not decide it, write "{CANNOT_TELL}" as the {self._get_value_key()}.'
 
     def schema(self) -> dict[str, Any]:
-        schema, key = self.criteria.schema(), self._key()
+        schema, key = self.criteria.schema(), self._get_value_key()
         either = {"anyOf": [schema["properties"][key], {"type": "string", "enum": [CANNOT_TELL]}]}
-        return object_schema(**{**schema["properties"], key: either})
+        return make_object_schema(**{**schema["properties"], key: either})
 
-    def _key(self) -> str:
+    def _get_value_key(self) -> str:
         """Return the name of the JSON schema's last property, which contains the judgement."""
         return str(list(self.criteria.schema()["properties"])[-1])
 
     def read(self, text: str) -> Reading:
-        labels = (self._key(), *VERDICT.labels, *SCORE_SYNONYMS)
+        labels = (self._get_value_key(), *VERDICT.labels, *SCORE_SYNONYMS)
         try:
             AnswerForm({"verdict": AnswerField(labels, ABSTAINS)}).read(text)
         except NoStatementError:
@@ -199,7 +199,7 @@ class Each(OnScale):
     given: bool = False
     ranked: bool = False
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
         return (
             f"List every {self.item}, and of each decide: {self.question}\n"
@@ -208,35 +208,37 @@ class Each(OnScale):
         )
 
     def schema(self) -> dict[str, Any]:
-        number = whole_number(self.low, self.high)
+        number = make_number_schema(self.low, self.high)
         score = YES_OR_NO_SCHEMA if self.high == 1 else number
-        entry = object_schema(**{self.item: TEXT}, reason=TEXT, score=score)
-        return object_schema(items={"type": "array", "items": entry})
+        entry = make_object_schema(**{self.item: TEXT}, reason=TEXT, score=score)
+        return make_object_schema(items={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
         entries = _find_list(text, "items")
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         items = [str(entry.get(self.item, "")) for entry in entries]
-        return self.combine(items, [Reading(self._score(entry), one_line(entry.get("reason"))) for entry in entries])
+        return self.combine_readings(
+            items, [Reading(self._read_entry_score(entry), shorten_to_line(entry.get("reason"))) for entry in entries]
+        )
 
-    def split(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
+    def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
         """Split the sections into other sections and the items' texts; return None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None
         return [part for part in parts if part not in held], [text for _, text in held if text != NONE]
 
-    def list_items(self) -> Items:
+    def make_listing(self) -> Items:
         """Return the request for a list of the items."""
         return Items(self.item, self.section)
 
-    def question_about_one(self) -> YesNo | Likert:
+    def make_item_question(self) -> YesNo | Likert:
         """Return the question about a single item, which the prompt shows in a separate section."""
         question = f"Of the {self.item} in its section: {self.question}"
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 
-    def combine(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
+    def combine_readings(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
         """Combine the readings of all items; the value is NaN unless more than half of the readings have a verdict."""
         if not items:
             return Reading(self.none, f"there is no {self.item}")
@@ -249,14 +251,14 @@ class Each(OnScale):
             return Reading(math.nan, next(reading.reason for reading in readings if not reading.decided))
         scores = [reading.value for _, reading in told]
         name, worst = min(told, key=lambda one: one[1].value)
-        value = _average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
+        value = _compute_average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
         return Reading(value, f"{name[:80]}: {worst.reason}", {name: reading.value for name, reading in told})
 
-    def _score(self, entry: Mapping[str, Any]) -> float:
+    def _read_entry_score(self, entry: Mapping[str, Any]) -> float:
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)
-        number = read_value(value, NumberForm(self.high))
+        number = read_value(value, NumberValue(self.high))
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number
@@ -271,7 +273,7 @@ def _find_list(text: str, key: str) -> list[Any] | None:
     return found[0][0] if found else None
 
 
-def _average_precision(scores: Sequence[float]) -> float:
+def _compute_average_precision(scores: Sequence[float]) -> float:
     found = [at for at, score in enumerate(scores, 1) if score]
     return math.fsum(hit / at for hit, at in enumerate(found, 1)) / len(found) if found else 0.0
 
@@ -284,7 +286,7 @@ class Items(OnScale):
     section: str
     low, high = 0, 1
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         return (
             f"List every {self.item} in the section {self.section}, each as a short sentence that can be understood by "
             "itself. Keep its citations, such as [2]. Do not judge it.\n"
@@ -292,7 +294,7 @@ class Items(OnScale):
         )
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(items={"type": "array", "items": TEXT})
+        return make_object_schema(items={"type": "array", "items": TEXT})
 
     def read(self, text: str) -> Reading:
         items = _find_list(text, "items")
@@ -346,7 +348,7 @@ class Checklist:
     def _sum_positive_weights(self) -> float:
         return math.fsum(weight for weight in self.weights.values() if weight > 0)
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         listed = "\n".join(f"{at}. {question}" for at, question in enumerate(self.weights, 1))
         return (
             f"Decide each of these, by itself:\n{listed}\n"
@@ -355,11 +357,11 @@ class Checklist:
         )
 
     def schema(self) -> dict[str, Any]:
-        entry = object_schema(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO_SCHEMA)
-        return object_schema(answers={"type": "array", "items": entry})
+        entry = make_object_schema(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO_SCHEMA)
+        return make_object_schema(answers={"type": "array", "items": entry})
 
     def read(self, text: str) -> Reading:
-        answers = self.answers(text)
+        answers = self.read_answers(text)
         value = (
             math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / self._sum_positive_weights()
         )
@@ -370,7 +372,7 @@ class Checklist:
         ]
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
-    def answers(self, text: str) -> dict[str, tuple[float, str]]:
+    def read_answers(self, text: str) -> dict[str, tuple[float, str]]:
         """Read the verdict (1.0 or 0.0) and the reason for each question.
 
         Raises:
@@ -408,14 +410,14 @@ class Tree:
     def best(self) -> float:
         return max(_find_leaves(self.root))
 
-    def request(self) -> str:
-        return self._make_checklist().request()
+    def write_request(self) -> str:
+        return self._make_checklist().write_request()
 
     def schema(self) -> dict[str, Any]:
         return self._make_checklist().schema()
 
     def read(self, text: str) -> Reading:
-        answers = self._make_checklist().answers(text)
+        answers = self._make_checklist().read_answers(text)
         node: Any = self.root
         parts: dict[str, float] = {}
         reasons: list[str] = []
@@ -434,7 +436,7 @@ def _read_entries(text: str) -> Verdicts:
     entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
-            int(read_value(entry.get("criterion"), NumberForm(math.inf)) or at),
+            int(read_value(entry.get("criterion"), NumberValue(math.inf)) or at),
             entry.get("verdict", entry.get("met", entry.get("answer"))),
             entry.get("reason"),
         )
@@ -444,7 +446,7 @@ def _read_entries(text: str) -> Verdicts:
 
 def _read_lines(text: str) -> Verdicts:
     matches = list(NUMBERED.finditer(text))
-    if not all(keeps_value(match, YES_OR_NO) for match in matches):
+    if not all(is_unchanged_by_reason(match, YES_OR_NO) for match in matches):
         return {}
     if matches and RETRACTED.search(text[matches[-1].end() :]):
         return {}
@@ -457,7 +459,7 @@ def _collect_verdicts(answers: Any) -> Verdicts:
         verdict = read_yes_or_no(word)
         if verdicts.get(number, (verdict, ""))[0] != verdict:
             raise ValueError(f"it has two verdicts for criterion {number}.")
-        verdicts[number] = (verdict, one_line(reason))
+        verdicts[number] = (verdict, shorten_to_line(reason))
     return verdicts
 
 
@@ -477,7 +479,7 @@ def _find_leaves(node: Any) -> list[float]:
     return [float(node)]
 
 
-def as_criteria(
+def make_criteria(
     criteria: str | Sequence[str] | Mapping[str, Any] | Criteria,
     scale: tuple[int, int] | None = None,
     anchors: Mapping[int, str] | None = None,
@@ -497,9 +499,9 @@ def as_criteria(
     return criteria
 
 
-def criteria_of(sample: Sample) -> Criteria:
+def read_criteria(sample: Sample) -> Criteria:
     """Read the checklist in a sample's metadata."""
     criteria = sample.metadata.get("criteria")
     if not isinstance(criteria, (str, list, tuple, Mapping)) or not criteria:
         raise ScoringError(f"sample {sample.id} has no checklist under 'criteria' in its metadata")
-    return as_criteria([criteria] if isinstance(criteria, str) else criteria)
+    return make_criteria([criteria] if isinstance(criteria, str) else criteria)

@@ -8,14 +8,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.judges.asking import object_schema, whole_number
-from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Opinion, PairVerdict, better, majority, mean_scores
+from evalsuite.judges.asking import make_number_schema, make_object_schema
+from evalsuite.judges.judgements import (
+    CANNOT_TELL,
+    PREFERENCE,
+    Opinion,
+    PairVerdict,
+    average_scores,
+    find_better,
+    find_majority,
+)
 from evalsuite.judges.parsing import (
     AnswerField,
     AnswerForm,
-    Choice,
+    ChoiceValue,
     NoStatementError,
-    NumberForm,
+    NumberValue,
     find_reason,
     remove_thoughts,
 )
@@ -52,18 +60,18 @@ _WINS = (
 )
 
 
-def _answer_pattern(words: str) -> str:
+def _make_answer_pattern(words: str) -> str:
     return rf"(?:the )?(?:{_NOUN}[ _#-]{{0,2}})?(?:{words})(?: {_NOUN}| one)?"
 
 
-_FIRST, _SECOND = _answer_pattern("1|a|one|first|1st"), _answer_pattern("2|b|two|second|2nd")
+_FIRST, _SECOND = _make_answer_pattern("1|a|one|first|1st"), _make_answer_pattern("2|b|two|second|2nd")
 _TIE = r"(?:it is |it's )?(?:a )?(?:tie|draw)|tied|c|equal|(?:both|they)(?: answers)? are (?:equal|equally good|tied)"
 CANNOT_TELL_PATTERN = (
     r"(?:i )?(?:can(?:not|['\u2019]t| not)|(?:am )?unable to) (?:tell|decide|say|judge)|undecided|"
     r"cannot be (?:decided|determined)"
 )
-CHOICES: Choice[PairVerdict] = Choice({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
-CHOICES_OR_NONE: Choice[PairVerdict] = Choice({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
+CHOICES: ChoiceValue[PairVerdict] = ChoiceValue({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
+CHOICES_OR_NONE: ChoiceValue[PairVerdict] = ChoiceValue({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 PLAIN = ("1", "2", "tie")  # The three verdicts between which the judge chooses.
 
 LEVELS: Mapping[str, float] = {
@@ -75,7 +83,7 @@ LEVELS: Mapping[str, float] = {
 }
 """The five verdicts that a prompt offers, each with its preference for the first answer."""
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
-GRADES: Choice[float | str] = Choice(
+GRADES: ChoiceValue[float | str] = ChoiceValue(
     {
         # `A>>B` is the notation of Arena-Hard.
         1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
@@ -85,7 +93,7 @@ GRADES: Choice[float | str] = Choice(
         0.0: f"{_SECOND}{_MUCH}|[b2]>>[a1]",
     }
 )
-GRADES_OR_NONE: Choice[float | str] = Choice({**GRADES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
+GRADES_OR_NONE: ChoiceValue[float | str] = ChoiceValue({**GRADES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ class Likert(OnScale):
         """The name of the score in a judge's answer."""
         return self.name or "score"
 
-    def request(self) -> str:
+    def write_request(self) -> str:
         return (
             f"Score from {self.low} (worst) to {self.high} (best): {self.question or self.name}{self._list_anchors()}\n"
             'Reply with one JSON object: {"reason": "<in one or two sentences>", "score": '
@@ -160,19 +168,19 @@ class Likert(OnScale):
         return "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(reason=TEXT, score=whole_number(self.low, self.high))
+        return make_object_schema(reason=TEXT, score=make_number_schema(self.low, self.high))
 
     def read(self, text: str) -> Reading:
         score = replace(self, name="score")
         labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
         return Reading(read_scores(text, [score], labels)["score"], find_reason(remove_thoughts(text)))
 
-    def describe(self) -> str:
+    def describe_scale(self) -> str:
         """Write name, scale, question and anchors for a prompt."""
         meaning = f": {self.question}" if self.question else ""
         return f"{self.label} ({self.low} to {self.high}{meaning}){self._list_anchors()}"
 
-    def check(self, value: float) -> float:
+    def check_score(self, value: float) -> float:
         """Return a score if it is on the scale.
 
         Raises:
@@ -195,7 +203,7 @@ def read_scores(
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
-        aspect.label: AnswerField((aspect.label, *labels.get(aspect.label, ()), *general), NumberForm(aspect.high))
+        aspect.label: AnswerField((aspect.label, *labels.get(aspect.label, ()), *general), NumberValue(aspect.high))
         for aspect in aspects
     }
     by_name = {aspect.label: aspect for aspect in aspects}
@@ -205,7 +213,7 @@ def read_scores(
         aspect = by_name[missing.args[0]]
         wanted = f"{aspect.label}: followed by a number from {aspect.low} to {aspect.high}"
         raise ValueError(f"it has no line of the form {wanted}.") from missing
-    return {name: aspect.check(scores[name]) for name, aspect in by_name.items()}
+    return {name: aspect.check_score(scores[name]) for name, aspect in by_name.items()}
 
 
 def read_score(text: str, aspect: Likert) -> float:
@@ -220,23 +228,25 @@ class ScoresForm:
     aspects: tuple[Likert, ...] = (QUALITY,)
     compares = False
 
-    def task(self) -> str:
-        listed = "; ".join(aspect.describe() for aspect in self.aspects)
+    def write_task(self) -> str:
+        listed = "; ".join(aspect.describe_scale() for aspect in self.aspects)
         return f"Score the answer on {listed}. The highest number is the best."
 
-    def request(self, lead: Lead = "Reply") -> str:
+    def write_request(self, lead: Lead = "Reply") -> str:
         *most, last = (f"`{aspect.label}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
-        return f"{self.task()} {lead} with {lines} followed by your number."
+        return f"{self.write_task()} {lead} with {lines} followed by your number."
 
     def schema(self) -> dict[str, Any]:
-        return object_schema(**{aspect.label: whole_number(aspect.low, aspect.high) for aspect in self.aspects})
+        return make_object_schema(
+            **{aspect.label: make_number_schema(aspect.low, aspect.high) for aspect in self.aspects}
+        )
 
     def parse(self, text: str) -> Opinion:
         return Opinion(read_scores(text, self.aspects))
 
-    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(mean_scores(opinions))
+    def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
+        return Opinion(average_scores(opinions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,26 +256,26 @@ class PairedScores:
     aspect: Likert = QUALITY
     compares = True
 
-    def task(self) -> str:
-        return f"Score both answers on {self.aspect.describe()}. The highest number is the best."
+    def write_task(self) -> str:
+        return f"Score both answers on {self.aspect.describe_scale()}. The highest number is the best."
 
-    def request(self, lead: Lead = "Reply") -> str:
+    def write_request(self, lead: Lead = "Reply") -> str:
         return (
-            f"{self.task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each followed "
-            "by your number."
+            f"{self.write_task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each "
+            "followed by your number."
         )
 
     def schema(self) -> dict[str, Any]:
-        score = whole_number(self.aspect.low, self.aspect.high)
-        return object_schema(**{"Score of answer 1": score, "Score of answer 2": score})
+        score = make_number_schema(self.aspect.low, self.aspect.high)
+        return make_object_schema(**{"Score of answer 1": score, "Score of answer 2": score})
 
     def parse(self, text: str) -> Opinion:
         places = [replace(self.aspect, name=label) for label in PLACES]
-        return _as_scores(*read_scores(text, places, PLACES).values())
+        return _convert_to_scores(*read_scores(text, places, PLACES).values())
 
-    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
-        means = mean_scores(opinions)
-        return _as_scores(means["first"], means["second"])
+    def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
+        means = average_scores(opinions)
+        return _convert_to_scores(means["first"], means["second"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,17 +287,17 @@ class ChoiceForm:
     compares = True
     words: ClassVar[tuple[str, ...]] = PLAIN
 
-    def task(self) -> str:
+    def write_task(self) -> str:
         if self.aspect == QUALITY:
             return "Which answer is better?"
         meaning = f" {self.aspect.question}" if self.aspect.question else ""
         return f"Which answer is better in {self.aspect.name or 'this respect'}?{meaning}"
 
-    def request(self, lead: Lead = "Reply") -> str:
-        return _ask_for_one(self.task(), lead, self._list_words())
+    def write_request(self, lead: Lead = "Reply") -> str:
+        return _write_choice_request(self.write_task(), lead, self._list_words())
 
     def schema(self) -> dict[str, Any]:
-        return _make_one_of(self._list_words())
+        return _make_choice_schema(self._list_words())
 
     def parse(self, text: str) -> Opinion:
         verdict: PairVerdict = _read_verdict(text, CHOICES_OR_NONE if self.cannot_tell else CHOICES, self._list_words())
@@ -296,8 +306,8 @@ class ChoiceForm:
     def _list_words(self) -> tuple[str, ...]:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
-    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(verdict=majority([opinion.verdict or "tie" for opinion in opinions]))
+    def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
+        return Opinion(verdict=find_majority([opinion.verdict or "tie" for opinion in opinions]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,16 +316,16 @@ class GradedChoice(ChoiceForm):
 
     words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
 
-    def task(self) -> str:
-        return f"{ChoiceForm.task(self)} By how much?"
+    def write_task(self) -> str:
+        return f"{ChoiceForm.write_task(self)} By how much?"
 
     def parse(self, text: str) -> Opinion:
         """Read the preference; raise ValueError for a verdict without a degree, such as `Verdict: 1`."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
-        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _as_preference(read)
+        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _convert_to_preference(read)
 
-    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
-        return _as_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+    def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
+        return _convert_to_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,31 +335,33 @@ class BestForm:
     aspect: Likert
     count: int  # The number of answers, at most 9.
 
-    def request(self) -> str:
-        return _ask_for_one(ChoiceForm(self.aspect).task().replace("better", "best"), "Reply", self._list_words())
+    def write_request(self) -> str:
+        return _write_choice_request(
+            ChoiceForm(self.aspect).write_task().replace("better", "best"), "Reply", self._list_words()
+        )
 
     def schema(self) -> dict[str, Any]:
-        return _make_one_of(self._list_words())
+        return _make_choice_schema(self._list_words())
 
     def read_place(self, text: str) -> int:
         """Read the position of the best answer, counted from 1; 0 is a tie."""
-        places = {at: _answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
-        return _read_verdict(text, Choice({**places, 0: _TIE.replace("|c|", "|")}), self._list_words())
+        places = {at: _make_answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
+        return _read_verdict(text, ChoiceValue({**places, 0: _TIE.replace("|c|", "|")}), self._list_words())
 
     def _list_words(self) -> tuple[str, ...]:
         return (*map(str, range(1, self.count + 1)), "tie")
 
 
-def _ask_for_one(task: str, lead: Lead, verdicts: Iterable[str]) -> str:
+def _write_choice_request(task: str, lead: Lead, verdicts: Iterable[str]) -> str:
     *most, last = (f"`Verdict: {verdict}`" for verdict in verdicts)
     return f"{task} {lead} with one line: {', '.join(most)} or {last}."
 
 
-def _make_one_of(verdicts: Iterable[str]) -> dict[str, Any]:
-    return object_schema(verdict={"type": "string", "enum": list(verdicts)})
+def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
+    return make_object_schema(verdict={"type": "string", "enum": list(verdicts)})
 
 
-def _read_verdict(text: str, choice: Choice[T], verdicts: Iterable[str]) -> T:
+def _read_verdict(text: str, choice: ChoiceValue[T], verdicts: Iterable[str]) -> T:
     try:
         return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read(text)["Verdict"]
     except NoStatementError as missing:
@@ -357,9 +369,9 @@ def _read_verdict(text: str, choice: Choice[T], verdicts: Iterable[str]) -> T:
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 
-def _as_scores(first: float, second: float) -> Opinion:
-    return Opinion({"first": first, "second": second}, better(first, second))
+def _convert_to_scores(first: float, second: float) -> Opinion:
+    return Opinion({"first": first, "second": second}, find_better(first, second))
 
 
-def _as_preference(preference: float) -> Opinion:
-    return Opinion({PREFERENCE: preference}, better(preference, 0.5))
+def _convert_to_preference(preference: float) -> Opinion:
+    return Opinion({PREFERENCE: preference}, find_better(preference, 0.5))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.types import Message, TokenLogprob
-from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, gather_readable, read_speech
+from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, gather_readable, read_nonempty_text
 from evalsuite.judges.forms import QUALITY, Likert, read_score
-from evalsuite.judges.judgements import Assessment, Ballot, Opinion, better
+from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput
 
 if TYPE_CHECKING:
@@ -76,11 +76,13 @@ class Weighted:
             raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        parts = self._split(subject)
-        weighted, log = await gather_readable(self._expect(name, *part, model) for name, part in parts.items())
+        parts = self._split_by_answer(subject)
+        weighted, log = await gather_readable(
+            self._compute_expected_score(name, *part, model) for name, part in parts.items()
+        )
         expected = dict(zip(parts, weighted, strict=True))
         scores = {name: expected_score.score for name, expected_score in expected.items()}
-        verdict = better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
+        verdict = find_better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
         weights = {name: expected_score.plain() for name, expected_score in expected.items()}
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
@@ -88,25 +90,27 @@ class Weighted:
     def prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
-    def _split(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
+    def _split_by_answer(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
         return {place: (question, self.aspects[0]) for place, question in zip(("first", "second"), alone, strict=True)}
 
-    async def _expect(self, name: str, subject: JudgedInput, aspect: Likert, model: Model) -> WeightedScore:
+    async def _compute_expected_score(
+        self, name: str, subject: JudgedInput, aspect: Likert, model: Model
+    ) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
-        request = REQUEST.format(aspect=aspect.describe(), steps=steps)
+        request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
         prompt = [
             Message("system", SYSTEM_PROMPT),
-            Message("user", f"{subject.shown()}\n\n{request}", parts=subject.media),
+            Message("user", f"{subject.write_parts()}\n\n{request}", parts=subject.media),
         ]
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
-            return ask_until_parsed(model, prompt, read_whole_score(aspect), **wanted)
+            return ask_until_parsed(model, prompt, make_score_parser(aspect), **wanted)
 
-        expected = await _use_logprobs(ask, aspect) or await self._use_samples(ask)
+        expected = await _score_by_logprobs(ask, aspect) or await self._score_by_samples(ask)
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
@@ -114,13 +118,13 @@ class Weighted:
         if not self.steps:
             return "", ()
         params = {**self.params, "max_tokens": STEPS_TOKENS}
-        request = STEPS.format(aspect=aspect.describe())
+        request = STEPS.format(aspect=aspect.describe_scale())
         written = await ask_until_parsed(
-            model, request, read_speech, attempts=self.attempts, read_cut_off=True, **params
+            model, request, read_nonempty_text, attempts=self.attempts, read_cut_off=True, **params
         )
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
-    async def _use_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
+    async def _score_by_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
         # Replace a temperature of 0, because all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
@@ -129,18 +133,18 @@ class Weighted:
         return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, log)
 
 
-async def _use_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert) -> WeightedScore | None:
+async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert) -> WeightedScore | None:
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
         # Use samples instead, because some servers refuse log-probabilities. A server that refuses for another reason
         # will also refuse the samples.
         return None
-    weighted = expectation(after_thoughts(judgement.logprobs or ()), aspect, judgement.value)
+    weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
-def read_whole_score(aspect: Likert) -> Callable[[str], int]:
+def make_score_parser(aspect: Likert) -> Callable[[str], int]:
     """Make a parser for answers that consist of one whole number on the aspect's scale."""
 
     def parse(text: str) -> int:
@@ -156,7 +160,7 @@ def read_whole_score(aspect: Likert) -> Callable[[str], int]:
     return parse
 
 
-def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
+def drop_reasoning_tokens(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
     """Remove the tokens of the model's reasoning, because a number in the reasoning is not a score."""
     ends = [match.end() for match in THOUGHT_ENDS.finditer("".join(token.token for token in logprobs))]
     begun = 0
@@ -167,22 +171,24 @@ def after_thoughts(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
     return ()
 
 
-def expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) -> tuple[float, float] | None:
+def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) -> tuple[float, float] | None:
     """Compute the expected score and the total probability of all scores, from the alternatives of the score's token.
 
     The result is None if no token is a score, or if all scores have a probability of zero.
     """
-    scores = [token for token in logprobs if _score(token.token, aspect) is not None]
+    scores = [token for token in logprobs if _read_token_score(token.token, aspect) is not None]
     # Prefer tokens that equal the parsed score, because an answer may contain other numbers, such as a list number.
-    matching = [token for token in scores if _score(token.token, aspect) == score] or scores
+    matching = [token for token in scores if _read_token_score(token.token, aspect) == score] or scores
     if not matching:
         return None
-    return _average({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
+    return _average_scores({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
 
 
-def _average(likely: Mapping[str, float], aspect: Likert) -> tuple[float, float] | None:
+def _average_scores(likely: Mapping[str, float], aspect: Likert) -> tuple[float, float] | None:
     chances = [
-        (score, math.exp(logprob)) for token, logprob in likely.items() if (score := _score(token, aspect)) is not None
+        (score, math.exp(logprob))
+        for token, logprob in likely.items()
+        if (score := _read_token_score(token, aspect)) is not None
     ]
     mass = math.fsum(chance for _, chance in chances)
     if not mass:
@@ -190,7 +196,7 @@ def _average(likely: Mapping[str, float], aspect: Likert) -> tuple[float, float]
     return math.fsum(score * chance for score, chance in chances) / mass, mass
 
 
-def _score(token: str, aspect: Likert) -> int | None:
+def _read_token_score(token: str, aspect: Likert) -> int | None:
     text = token.strip()
     if len(text) == 1 and text in "0123456789" and aspect.low <= int(text) <= aspect.high:
         return int(text)

@@ -31,7 +31,7 @@ def read_label(label: Any) -> float | None:
     return float(label) if is_number else None
 
 
-def people_facts(
+def make_people_facts(
     sample: Sample,
     names: Sequence[str],
     *,
@@ -48,7 +48,7 @@ def people_facts(
     if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:
         return {}  # Labels such as `first` belong to comparisons of two answers, not to scores.
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
-    labels = {name: _sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
+    labels = {name: _get_sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
     low, high = scale or (-math.inf, math.inf)
     if off := [label for label in labels.values() if not low <= label <= high]:
         raise ScoringError(
@@ -68,10 +68,10 @@ def check_labels(sample: Sample) -> None:
     if not labels or None in labels:
         raise ScoringError(f"sample {sample.id} has no label under 'human' in its metadata")
     for label in labels:
-        _sample_label(sample, label)
+        _get_sample_label(sample, label)
 
 
-def _sample_label(sample: Sample, label: Any) -> float:
+def _get_sample_label(sample: Sample, label: Any) -> float:
     value = read_label(label)
     if value is None:
         raise ScoringError(
@@ -120,7 +120,7 @@ def read_weights(path: Path) -> dict[str, float]:
     return weights
 
 
-def mean_labels(sheets: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def average_labels(sheets: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Average each case's labels over the sheets."""
     labels: dict[str, list[float]] = {}
     for sheet in sheets:

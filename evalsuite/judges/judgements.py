@@ -37,7 +37,7 @@ class Opinion:
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None  # The better of two answers; None if only one answer is judged.
 
-    def exchange(self) -> Opinion:
+    def exchange_answers(self) -> Opinion:
         """Return the same opinion, with the two answers in the opposite order."""
         scores = {
             SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
@@ -111,9 +111,9 @@ class Form(Protocol):
         """Whether the form judges two answers, which may be shown in either order."""
         ...
 
-    def task(self) -> str: ...
+    def write_task(self) -> str: ...
 
-    def request(self, lead: Lead = "Reply") -> str:
+    def write_request(self, lead: Lead = "Reply") -> str:
         """Write the task and the form of the answer; if `lead` is `End`, only the last lines must have this form."""
         ...
 
@@ -125,25 +125,25 @@ class Form(Protocol):
         """Parse the opinion, in which `first` is the answer that was shown first."""
         ...
 
-    def combine(self, opinions: Sequence[Opinion]) -> Opinion:
+    def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
         """Combine several opinions, in which `first` is the case's first answer."""
         ...
 
 
-def majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
+def find_majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
     """Return the verdict with more than half of the votes, otherwise `tie`."""
     winner, votes = Counter(verdicts).most_common(1)[0]
     return winner if 2 * votes > len(verdicts) else "tie"
 
 
-def better(first: float, second: float) -> PairVerdict:
+def find_better(first: float, second: float) -> PairVerdict:
     """Return which of two answers has the higher score, or `tie`."""
     if math.isclose(first, second, rel_tol=1e-12):
         return "tie"
     return "first" if first > second else "second"
 
 
-def mean_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
+def average_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
     """Average each score over the opinions."""
     columns: dict[str, list[float]] = {}
     for opinion in opinions:
@@ -195,11 +195,11 @@ def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, M
 def _combine_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
     alike = len({len(order) for order in orders}) == 1
     if alike or any(not opinion.scores for order in orders for opinion in order):
-        return form.combine([opinion for order in orders for opinion in order])
-    return form.combine([form.combine(order) for order in orders])
+        return form.combine_opinions([opinion for order in orders for opinion in order])
+    return form.combine_opinions([form.combine_opinions(order) for order in orders])
 
 
-def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
+def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     """Write a text that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
     Two signatures are equal if the same models get the same prompts and the answers are read in the same way. The hash
@@ -216,16 +216,16 @@ def signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     return f"{kind}|judge:{'+'.join(names) or UNDER_TEST}|version:{VERSION}|hash:{hashed}"
 
 
-def judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
+def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
     """Write the signature of a `Judge`.
 
     Args:
         models: the judge's models; empty if the model under test itself judges.
     """
-    return signature(type(judge).__name__.lower(), models, judge.prompts(), describe(judge), shown)
+    return write_signature(type(judge).__name__.lower(), models, judge.prompts(), write_stable_repr(judge), shown)
 
 
-def describe(settings: Any) -> str:
+def write_stable_repr(settings: Any) -> str:
     """Return a repr without memory addresses, because addresses differ in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 

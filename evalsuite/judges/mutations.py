@@ -52,20 +52,22 @@ PASSAGES = ("passages", "contexts", "documents")  # Keys (of metadata or facts) 
 
 def _change_number(text: str, rng: Random) -> str | None:
     marks = {found.end() for found in re.finditer(r"^\s*\d+(?=[.)]\s)", text, re.MULTILINE)}
-    return _replace_one([one for one in NUMBER.finditer(text) if one.end() not in marks], text, rng, _other_number)
+    return _replace_one(
+        [one for one in NUMBER.finditer(text) if one.end() not in marks], text, rng, _choose_other_number
+    )
 
 
-def _other_number(number: str, rng: Random) -> str:
+def _choose_other_number(number: str, rng: Random) -> str:
     first, *rest = re.split(r"(?=[.,])", number, maxsplit=1)
     value = int(first)
     return "".join([str(value + rng.randint(1, max(2, value // 3))), *rest])
 
 
 def _change_date(text: str, rng: Random) -> str | None:
-    return _replace_one(list(DATE.finditer(text)), text, rng, _other_date)
+    return _replace_one(list(DATE.finditer(text)), text, rng, _choose_other_date)
 
 
-def _other_date(date: str, rng: Random) -> str:
+def _choose_other_date(date: str, rng: Random) -> str:
     if date.isdigit():
         return str(int(date) - rng.randint(2, 30))
     names = (MONTH if date in MONTH.split("|") else DAY).split("|")
@@ -89,7 +91,7 @@ def _change_unit(text: str, rng: Random) -> str | None:
     )
 
 
-def _negate(text: str, rng: Random) -> str | None:
+def _negate_sentence(text: str, rng: Random) -> str | None:
     found = list(VERB.finditer(text))
     return _replace_one(found, text, rng, _negate_verb)
 
@@ -99,15 +101,15 @@ def _negate_verb(verb: str, _: Random) -> str:
     return positive if positive != verb else f"{verb} not"
 
 
-def _contradict(text: str, rng: Random) -> str | None:
+def _add_contradiction(text: str, rng: Random) -> str | None:
     sentences = [one for one in BETWEEN_SENTENCES.split(text) if VERB.search(one)]
     if not sentences:
         return None
     sentence = LIST_MARK.sub("", rng.choice(sentences))
-    return f"{text.rstrip()} At the same time: {_negate(sentence, rng)}"
+    return f"{text.rstrip()} At the same time: {_negate_sentence(sentence, rng)}"
 
 
-def _truncate(text: str, rng: Random) -> str | None:
+def _truncate_text(text: str, rng: Random) -> str | None:
     words = list(re.finditer(r"\S+", text))
     if len(words) < 6:
         return None
@@ -150,17 +152,17 @@ RULES: Mapping[str, Rule] = {
     "numbers": _change_number,
     "names": _change_name,
     "dates": _change_date,
-    "negations": _negate,
+    "negations": _negate_sentence,
     "units": _change_unit,
     "dropped_steps": _drop_step,
     "doubled_steps": _double_step,
-    "contradictions": _contradict,
-    "truncations": _truncate,
+    "contradictions": _add_contradiction,
+    "truncations": _truncate_text,
 }
 """Corruptions of a text by kind."""
 
 
-def corrupt(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
+def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
     """Yield copies of the case, each with one corruption in the answer, in another message or in a tool call.
 
     Args:
@@ -173,7 +175,7 @@ def corrupt(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Itera
     for text in list_texts(transcript):
         changed = RULES[kind](text, rng)
         if changed not in (None, text) and _is_json(changed) == _is_json(text):
-            yield sample, rewrite(transcript, text, changed or "")
+            yield sample, replace_text(transcript, text, changed or "")
     if kind in ("dropped_steps", "doubled_steps"):
         yield from ((sample, changed) for changed in _change_calls(transcript, rng, doubled=kind == "doubled_steps"))
 
@@ -186,7 +188,7 @@ def list_texts(transcript: Transcript) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text.strip()]
 
 
-def rewrite(transcript: Transcript, old: str, new: str) -> Transcript:
+def replace_text(transcript: Transcript, old: str, new: str) -> Transcript:
     """Replace one of the model's texts in the answer, in the last message that contains the text, and in tool calls."""
     messages = list(transcript.messages)
     holding = [at for at, message in enumerate(messages) if message.role == "assistant" and old in message.content]
@@ -217,7 +219,7 @@ def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Itera
         if cited and len(known) > 1:
             chosen = rng.choice(cited)
             other = rng.choice(sorted(known - {chosen[0]}))
-            yield sample, rewrite(transcript, text, text[: chosen.start()] + other + text[chosen.end() :])
+            yield sample, replace_text(transcript, text, text[: chosen.start()] + other + text[chosen.end() :])
     own = _count_shared_words(passages, transcript.answer)
     foreign = [found for other in others if (found := _find_passages(other))]
     foreign = [found for found in foreign if 2 * _count_shared_words(found, transcript.answer) < own]
@@ -260,16 +262,16 @@ def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iter
         end = at + 1
         while end < len(transcript.messages) and transcript.messages[end].tool_call_id in ids:
             end += 1
-        yield replace(transcript, messages=_repeat(transcript.messages, at, end, 2 if doubled else 0))
+        yield replace(transcript, messages=_repeat_items(transcript.messages, at, end, 2 if doubled else 0))
     elif logged:
         at = rng.choice(logged)
-        yield replace(transcript, events=_repeat(transcript.events, at, at + 1, 2 if doubled else 0))
+        yield replace(transcript, events=_repeat_items(transcript.events, at, at + 1, 2 if doubled else 0))
     elif spoken:
         at = rng.choice(spoken)
-        yield replace(transcript, messages=_repeat(transcript.messages, at, at + 1, 2 if doubled else 0))
+        yield replace(transcript, messages=_repeat_items(transcript.messages, at, at + 1, 2 if doubled else 0))
 
 
-def _repeat(items: tuple[T, ...], start: int, end: int, times: int) -> tuple[T, ...]:
+def _repeat_items(items: tuple[T, ...], start: int, end: int, times: int) -> tuple[T, ...]:
     return (*items[:start], *items[start:end] * times, *items[end:])
 
 
@@ -283,7 +285,7 @@ def _reverse_list(text: str) -> str | None:
     return "\n".join(lines)
 
 
-def _reformat(text: str) -> str | None:
+def _reformat_list(text: str) -> str | None:
     """Convert a list to running text, or running text to a list; return None for JSON and code."""
     if _is_json(text) or CODE.search(text):
         return None
@@ -306,10 +308,10 @@ def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
         "padding": text + PADDING,
         "confidence": CERTAIN + text,
         "own_name": f"Written by {judge}:\n\n{text}",
-        "format": _reformat(text),
+        "format": _reformat_list(text),
         "position": _reverse_list(text),
     }[kind]
-    return (sample, rewrite(transcript, text, changed)) if changed else None
+    return (sample, replace_text(transcript, text, changed)) if changed else None
 
 
 # Tricks that may raise a bad answer's score.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import Log, ask_until_parsed, read_speech, wait_for_all
+from evalsuite.judges.asking import Log, ask_until_parsed, read_nonempty_text, wait_for_all
 from evalsuite.judges.judgements import Assessment, Ballot, Form, Opinion, Round, combine_rounds
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections
 
@@ -104,33 +104,35 @@ class Wording:
 
     form: Form
 
-    def describe(self, debater: DebaterRole) -> str:
+    def describe_debater(self, debater: DebaterRole) -> str:
         """Write the debater's description, which becomes the system message of the debater's prompts."""
         return ROLE_PROMPT.format(prompt=debater.prompt, name=debater.name, office=SYSTEM_PROMPT)
 
-    def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
+    def write_prompt(
+        self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
+    ) -> list[Message]:
         """Write a prompt for one debater.
 
         Args:
             heard: the earlier speeches that the debater sees, each with its speaker.
         """
-        sections = mark_sections([*subject.parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
-        task = "" if stage == "secret ballot" else TASK.format(task=self.form.task())
-        judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.request("End")
+        sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
+        task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
+        judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
         request = task + (TALK.format(name=debater.name) if stage == "talk" else judgement)
         return [
-            Message("system", self.describe(debater)),
+            Message("system", self.describe_debater(debater)),
             Message("user", f"{sections}\n\n{request}", parts=subject.media),
         ]
 
-    def ask_for_summary(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
+    def write_summary_prompt(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
         """Write the prompt of the summarizer."""
-        text = mark_sections([*subject.parts(), *((f"said by {speaker}", text) for speaker, text in spoken)])
+        text = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in spoken)])
         return [Message("system", SUMMARY_PROMPT), Message("user", text, parts=subject.media)]
 
     def list_sentences(self) -> Sequence[str]:
         """List the sentences of the prompts, for the judge's signature."""
-        task, request = self.form.task(), self.form.request("End")
+        task, request = self.form.write_task(), self.form.write_request("End")
         return (SYSTEM_PROMPT, ROLE_PROMPT, TASK, TALK, JUDGEMENT, REASONS, SUMMARY_PROMPT, task, request)
 
 
@@ -170,7 +172,7 @@ class Panel:
         orders = (False, True) if self.form.compares and self.swap else (False,)
         exchanged = replace(subject, answers=subject.answers[::-1])
         debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
-        rounds = await wait_for_all(debate.hold() for debate in debates)
+        rounds = await wait_for_all(debate.run_debate() for debate in debates)
         assessment = combine_rounds(self.form, rounds, self.quorum)
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
@@ -193,7 +195,7 @@ class Speech(Generic[T]):
     text: str
     log: Log
 
-    def part(self) -> Part:
+    def make_part(self) -> Part:
         """Return the speaker and the text that the other debaters see."""
         return (self.speaker, self.text)
 
@@ -224,58 +226,64 @@ class Debate:
 
     def __post_init__(self) -> None:
         """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
-        self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": self.subject.shown()}))
+        self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": self.subject.write_parts()}))
         for debater in () if self.swapped else self.panel.debaters:
-            described = {"role": "system", "content": self.panel.find_wording().describe(debater)}
+            described = {"role": "system", "content": self.panel.find_wording().describe_debater(debater)}
             self.log.append(self._log_entry(debater.name, 0, described))
 
-    async def hold(self) -> Round:
+    async def run_debate(self) -> Round:
         """Run the debate; if it ends in a `JudgeError`, the result has no ballots."""
         try:
             for turn in range(1, self.panel.turns + 1):
-                await self._hold_turn(turn)
+                await self._run_turn(turn)
         except JudgeError as error:
             return Round((), (str(error),), tuple(error.log))
         return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
-    async def _hold_turn(self, turn: int) -> None:
+    async def _run_turn(self, turn: int) -> None:
         if self.panel.strategy == "one_by_one":
             for debater in self.panel.debaters:
-                self.shown += self._record_contributions([await self._speak(debater, turn)], turn)
+                self.shown += self._record_contributions([await self._ask_for_speech(debater, turn)], turn)
         else:
-            contributions = await wait_for_all(self._speak(debater, turn) for debater in self.panel.debaters)
+            contributions = await wait_for_all(self._ask_for_speech(debater, turn) for debater in self.panel.debaters)
             self.spoken += (parts := self._record_contributions(contributions, turn))
             if turn < self.panel.turns:
                 self.shown += await self._summarize_or_shuffle(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
-            ballots = await wait_for_all(self._judge(debater, turn, "secret ballot") for debater in self.panel.debaters)
-            self.interim += [{"turn": turn, **self._ballot(speech).plain()} for speech in self._log_speeches(ballots)]
+            ballots = await wait_for_all(
+                self._ask_for_judgement(debater, turn, "secret ballot") for debater in self.panel.debaters
+            )
+            self.interim += [
+                {"turn": turn, **self._make_ballot(speech).plain()} for speech in self._log_speeches(ballots)
+            ]
 
-    async def _speak(self, debater: DebaterRole, turn: int) -> Speech[Any] | UnreadableSpeech:
+    async def _ask_for_speech(self, debater: DebaterRole, turn: int) -> Speech[Any] | UnreadableSpeech:
         if turn == self.panel.turns:
-            return await self._judge(debater, turn, "judgement")
-        return await self._ask(debater, turn, "talk", read_speech, read_cut_off=True)
+            return await self._ask_for_judgement(debater, turn, "judgement")
+        return await self._ask_debater(debater, turn, "talk", read_nonempty_text, read_cut_off=True)
 
-    async def _judge(self, debater: DebaterRole, turn: int, stage: Stage) -> Speech[Opinion] | UnreadableSpeech:
-        return await self._ask(debater, turn, stage, self.panel.form.parse)
+    async def _ask_for_judgement(
+        self, debater: DebaterRole, turn: int, stage: Stage
+    ) -> Speech[Opinion] | UnreadableSpeech:
+        return await self._ask_debater(debater, turn, stage, self.panel.form.parse)
 
     def _record_contributions(self, contributions: Sequence[Speech[Any] | UnreadableSpeech], turn: int) -> list[Part]:
         """Log a turn's contributions, store the last turn's judgements as ballots, and return the visible speeches."""
         speeches = self._log_speeches(contributions)
         if turn == self.panel.turns:
-            self.ballots += map(self._ballot, speeches)
+            self.ballots += map(self._make_ballot, speeches)
             self.problems += [one.problem for one in contributions if isinstance(one, UnreadableSpeech)]
-        return [speech.part() for speech in speeches]
+        return [speech.make_part() for speech in speeches]
 
     async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
-            return shuffle_parts(parts, self.panel.seed, turn, self.subject.shown())
+            return shuffle_parts(parts, self.panel.seed, turn, self.subject.write_parts())
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
-        prompt = self.panel.find_wording().ask_for_summary(self.subject, self.spoken)
-        summary = await self._ask_model("summary", model, prompt, turn, read_speech, read_cut_off=True)
+        prompt = self.panel.find_wording().write_summary_prompt(self.subject, self.spoken)
+        summary = await self._ask_model("summary", model, prompt, turn, read_nonempty_text, read_cut_off=True)
         if isinstance(summary, UnreadableSpeech):
             raise JudgeError(summary.problem, (*self.log, *summary.log))
-        return [speech.part() for speech in self._log_speeches([summary])]
+        return [speech.make_part() for speech in self._log_speeches([summary])]
 
     def _log_speeches(self, contributions: Sequence[Speech[T] | UnreadableSpeech]) -> list[Speech[T]]:
         """Log the contributions of a turn; return only the readable speeches."""
@@ -283,16 +291,16 @@ class Debate:
             self.log.extend(contribution.log)
         return [one for one in contributions if isinstance(one, Speech)]
 
-    def _ballot(self, speech: Speech[Opinion]) -> Ballot:
+    def _make_ballot(self, speech: Speech[Opinion]) -> Ballot:
         """Convert a judgement to a ballot, in which `first` is the case's first answer."""
-        opinion = speech.value.exchange() if self.swapped else speech.value
+        opinion = speech.value.exchange_answers() if self.swapped else speech.value
         return Ballot(speech.speaker, speech.model, self.swapped, opinion)
 
-    async def _ask(
+    async def _ask_debater(
         self, debater: DebaterRole, turn: int, stage: Stage, parse: Callable[[str], T], **options: Any
     ) -> Speech[T] | UnreadableSpeech:
         model = self.model.peer(debater.model) if debater.model else self.model
-        prompt = self.panel.find_wording().ask(debater, self.subject, self.shown, stage)
+        prompt = self.panel.find_wording().write_prompt(debater, self.subject, self.shown, stage)
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(

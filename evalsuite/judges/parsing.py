@@ -71,7 +71,7 @@ class NoStatementError(ValueError):
     """A judge's answer lacks a field of the requested form."""
 
 
-class Value(Protocol[T_co]):
+class AnswerValue(Protocol[T_co]):
     """The set of values that a field of a form may have."""
 
     @property
@@ -83,13 +83,13 @@ class Value(Protocol[T_co]):
         """Read a value; None if the whole text is not a value."""
         ...
 
-    def fits_reason(self, why: str) -> bool:
+    def is_unambiguous_before(self, why: str) -> bool:
         """Tell whether a value is still unambiguous if this reason follows it."""
         ...
 
 
 @dataclass(frozen=True)
-class NumberForm:
+class NumberValue:
     """A number, possibly followed by the upper end of the scale: `8`, `8/10`, `8 out of 10`, `8 points`."""
 
     high: float
@@ -102,12 +102,12 @@ class NumberForm:
         number, *scale = re.findall(r"[+-]?\d+(?:\.\d+)?(?:e-\d+)?", text)
         return float(number) if not scale or float(scale[0]) == self.high else None
 
-    def fits_reason(self, why: str) -> bool:
+    def is_unambiguous_before(self, why: str) -> bool:
         return not re.search(r"\d", why)
 
 
 @dataclass(frozen=True)
-class Choice(Generic[T]):
+class ChoiceValue(Generic[T]):
     """A value with one of several meanings; each meaning has a regular expression for its synonyms."""
 
     options: Mapping[T, str]
@@ -122,11 +122,11 @@ class Choice(Generic[T]):
                 return meaning
         return None
 
-    def fits_reason(self, why: str) -> bool:
+    def is_unambiguous_before(self, why: str) -> bool:
         return not re.match(rf"\W*(?:{self.pattern})\b", why, re.IGNORECASE)
 
 
-YES_OR_NO: Choice[float] = Choice(
+YES_OR_NO: ChoiceValue[float] = ChoiceValue(
     {1.0: "yes|true|met|pass(?:ed)?|supported", 0.0: "no|false|unmet|not met|fail(?:ed)?|unsupported|not supported"}
 )
 
@@ -136,7 +136,7 @@ class AnswerField(Generic[T]):
     """One labelled value in a judge's answer."""
 
     labels: Sequence[str]  # The requested label, then its synonyms.
-    value: Value[T]  # The allowed values; all fields of a form have the same `pattern`.
+    value: AnswerValue[T]  # The allowed values; all fields of a form have the same `pattern`.
 
 
 class AnswerForm(Generic[T]):
@@ -144,7 +144,7 @@ class AnswerForm(Generic[T]):
 
     def __init__(self, fields: Mapping[str, AnswerField[T]]) -> None:
         self._fields = fields
-        self._names = {_plain(label): name for name, field in fields.items() for label in field.labels}
+        self._names = {_normalise_label(label): name for name, field in fields.items() for label in field.labels}
         longest_first = sorted(self._names, key=len, reverse=True)
         either = "|".join(re.escape(label).replace(r"\ ", "[ _-]") for label in longest_first)
         self._pattern = next(iter(fields.values())).value.pattern
@@ -161,12 +161,12 @@ class AnswerForm(Generic[T]):
 
     def read(self, text: str) -> dict[str, T]:
         """Read the value of each field."""
-        items = self._split(remove_thoughts(text).translate(FULL_WIDTH))
+        items = self._split_answer(remove_thoughts(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
         single = len(self._fields) == 1
         if single and items:
-            found[0] = found[0] or self._read_alone(items[0][0], is_last=len(items) == 1)
-            found[-1] = found[-1] or self._read_alone(items[-1][0], is_last=True)
+            found[0] = found[0] or self._read_bare_value(items[0][0], is_last=len(items) == 1)
+            found[-1] = found[-1] or self._read_bare_value(items[-1][0], is_last=True)
             if not any(found[at] and not items[at][1] for at in (0, -1)):
                 raise NoStatementError(*self._fields)
         last = max((at for at, statements in enumerate(found) if statements), default=-1)
@@ -181,7 +181,7 @@ class AnswerForm(Generic[T]):
             raise NoStatementError(missing[0])
         return values
 
-    def _split(self, text: str) -> list[Item]:
+    def _split_answer(self, text: str) -> list[Item]:
         """Split an answer into its JSON objects and its lines, without Markdown decoration."""
         text = TAG.sub(r"\n\1: \2\n", text)
         items: list[Item] = []
@@ -224,15 +224,15 @@ class AnswerForm(Generic[T]):
         return []
 
     def _read_match(self, match: re.Match[str]) -> tuple[str, T] | None:
-        name = self._names[_plain(match["label"])]
+        name = self._names[_normalise_label(match["label"])]
         value = self._fields[name].value
-        kept = keeps_value(match, value) and not self._begun.search(match.string, match.end("value"))
+        kept = is_unchanged_by_reason(match, value) and not self._begun.search(match.string, match.end("value"))
         read = value.read(match["value"]) if kept or match.re is self._statement else None
         return None if read is None else (name, read)
 
     def _read_object(self, item: Mapping[str, Any]) -> Iterator[tuple[str, T]]:
         for key, inner in item.items():
-            name = self._names.get(_plain(key))
+            name = self._names.get(_normalise_label(key))
             if name is None and isinstance(inner, Mapping):
                 yield from self._read_object(inner)
             elif name is not None:
@@ -241,7 +241,7 @@ class AnswerForm(Generic[T]):
                 if read is not None:
                     yield name, read
 
-    def _read_alone(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
+    def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
         """Read a line that is only a value; the last line may also have a boxed value, or a sentence at its end."""
         if not isinstance(item, str):
             return []
@@ -253,33 +253,33 @@ class AnswerForm(Generic[T]):
             parts += [boxed[0]] if boxed else []
         for part in parts:
             match = self._value.fullmatch(part)
-            if match and not _heads_remark(match) and keeps_value(match, field.value):
+            if match and not _introduces_remark(match) and is_unchanged_by_reason(match, field.value):
                 read = field.value.read(match["value"])
                 return [] if read is None else [(name, read)]
         return []
 
 
-def read_value(field: Any, value: Value[T]) -> T | None:
+def read_value(field: Any, value: AnswerValue[T]) -> T | None:
     """Read a JSON value that is a number or a text; return None for any other value."""
     if not isinstance(field, (str, int, float)):
         return None
     text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
     match = re.fullmatch(rf"{OPENING}(?P<value>{value.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
-    return value.read(match["value"]) if match and keeps_value(match, value) else None
+    return value.read(match["value"]) if match and is_unchanged_by_reason(match, value) else None
 
 
-def keeps_value(match: re.Match[str], value: Value[Any]) -> bool:
+def is_unchanged_by_reason(match: re.Match[str], value: AnswerValue[Any]) -> bool:
     """Tell whether the reason after a value does not contradict or weaken the value."""
     why = match.groupdict().get("why")
-    return why is None or not (HEDGE.match(why) or not value.fits_reason(why))
+    return why is None or not (HEDGE.match(why) or not value.is_unambiguous_before(why))
 
 
-def _heads_remark(match: re.Match[str]) -> bool:
+def _introduces_remark(match: re.Match[str]) -> bool:
     """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
     return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
 
 
-def _plain(label: str) -> str:
+def _normalise_label(label: str) -> str:
     return re.sub(r"[ _-]+", " ", label).strip().casefold()
 
 
@@ -318,9 +318,9 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def find_reason(text: str) -> str:
     """Return the reason in the first JSON object with a reason; otherwise the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
-    return one_line(reasons[0]) if reasons else one_line(text)
+    return shorten_to_line(reasons[0]) if reasons else shorten_to_line(text)
 
 
-def one_line(text: Any) -> str:
+def shorten_to_line(text: Any) -> str:
     """Return the first 300 characters in one line; an empty text if the value is not a text."""
     return " ".join(text.split())[:300] if isinstance(text, str) else ""

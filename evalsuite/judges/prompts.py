@@ -55,16 +55,16 @@ class JudgedInput:
     reference: str = ""  # A correct answer; empty if the case has none.
     media: tuple[Mapping[str, Any], ...] = ()  # Pictures, recordings and files in the question, sent after the text.
 
-    def parts(self, *, swapped: bool = False) -> list[Part]:
+    def list_parts(self, *, swapped: bool = False) -> list[Part]:
         """List the parts that are not empty; if `swapped`, the second answer comes first."""
         answers = self.answers[::-1] if swapped else self.answers
         names = ["answer"] if len(answers) == 1 else [f"answer_{at}" for at in range(1, len(answers) + 1)]
         context = [("question", self.question), ("background", self.background), ("reference", self.reference)]
         return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
-    def shown(self, *, swapped: bool = False) -> str:
+    def write_parts(self, *, swapped: bool = False) -> str:
         """Write all parts that are not empty in marked sections."""
-        return mark_sections(self.parts(swapped=swapped))
+        return mark_sections(self.list_parts(swapped=swapped))
 
 
 def withhold_names(text: str, names: Iterable[str]) -> str:
@@ -76,7 +76,7 @@ def withhold_names(text: str, names: Iterable[str]) -> str:
     return re.sub(rf"(?<!\w)(?:{either})(?!\w)", WITHHELD, text, flags=re.IGNORECASE)
 
 
-def as_text(messages: str | Sequence[Message]) -> str:
+def write_conversation(messages: str | Sequence[Message]) -> str:
     """Write a sample's input as text; the paragraph of each message begins with the message's role."""
     if isinstance(messages, str):
         return messages
@@ -109,7 +109,7 @@ def show_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]
     return tuple(find_media(seen))
 
 
-def as_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+def name_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Map section names to fields; a section is named after its field's key by default."""
     if isinstance(fields, str):
         fields = [fields]
@@ -130,7 +130,7 @@ def show_fields(sample: Sample, transcript: Transcript, fields: Mapping[str, str
 
 
 def _show_field(name: str, source: str, sample: Sample, transcript: Transcript) -> list[Part]:
-    texts = {"input": as_text(sample.input), "answer": transcript.answer, "reasoning": transcript.reasoning}
+    texts = {"input": write_conversation(sample.input), "answer": transcript.answer, "reasoning": transcript.reasoning}
     if source in texts:
         return [(name, texts[source])]
     match source:
@@ -149,7 +149,7 @@ def _show_conversation(sample: Sample, transcript: Transcript) -> list[Part]:
     messages = [message for message in transcript.messages if message.role in ("user", "assistant")]
     spoken = [(message.role, text) for message in messages if (text := _write_message(message))]
     if not spoken:
-        spoken = [("user", as_text(sample.input)), ("assistant", transcript.answer)]
+        spoken = [("user", write_conversation(sample.input)), ("assistant", transcript.answer)]
     parts, turn = [], 0
     for at, (role, text) in enumerate(spoken):
         turn += role == "user" or at == 0
@@ -164,7 +164,7 @@ def _show_calls(transcript: Transcript) -> list[Part]:
     }
     calls = [call for message in transcript.messages for call in message.tool_calls]
     shown = [f"{call.name}({call.arguments})\n-> {results.get(call.id, '(no result)')}" for call in calls]
-    shown = shown or [_write(event) for event in transcript.events if "tool" in event or "calls" in event]
+    shown = shown or [_write_value(event) for event in transcript.events if "tool" in event or "calls" in event]
     parts = [(f"tool call {at}", text) for at, text in enumerate(shown, 1)]
     return parts or [("tool calls", NONE)]
 
@@ -186,11 +186,11 @@ def _find_value(source: str, sample: Sample, transcript: Transcript) -> Any:
 
 def _number_sections(name: str, value: Any) -> list[Part]:
     if not isinstance(value, (list, tuple)):
-        return [(name, _write(value))]
-    return [(f"{name} {at}", _write(item)) for at, item in enumerate(value, 1)] or [(name, NONE)]
+        return [(name, _write_value(value))]
+    return [(f"{name} {at}", _write_value(item)) for at, item in enumerate(value, 1)] or [(name, NONE)]
 
 
-def _write(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str, indent=1)

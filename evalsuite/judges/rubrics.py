@@ -12,11 +12,11 @@ from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
 from evalsuite.judges.asking import Log, StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
-from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, as_criteria, criteria_of
+from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_criteria
 from evalsuite.judges.forms import Likert, OnScale, Reading
-from evalsuite.judges.human_labels import people_facts
-from evalsuite.judges.judgements import CANNOT_TELL, declare_scores, describe, has_result, signature
-from evalsuite.judges.prompts import SYSTEM_PROMPT, Part, as_fields, mark_sections, show_fields, show_media
+from evalsuite.judges.human_labels import make_people_facts
+from evalsuite.judges.judgements import CANNOT_TELL, declare_scores, has_result, write_signature, write_stable_repr
+from evalsuite.judges.prompts import SYSTEM_PROMPT, Part, mark_sections, name_fields, show_fields, show_media
 from evalsuite.judges.scorers import JudgeScorer, Levels, make_scorer
 
 if TYPE_CHECKING:
@@ -137,16 +137,16 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             raise SettingsError(
                 "a template is the whole prompt; leave out criteria, steps, examples, anchors and cannot_tell"
             )
-        asked = _make_template(template, scale or (1, 5), read, as_fields(fields) or USUAL)
+        asked = _make_template(template, scale or (1, 5), read, name_fields(fields) or USUAL)
     else:
-        asked = None if criteria is None else as_criteria(cast("Any", criteria), scale, anchors or {})
+        asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_options(asked, read, levels, swap=swap, unsure=bool(confirm_failures) and passes is None)
     return Rubric(
         asked,
         name or "rubric",
         tuple(steps),
         tuple(examples),
-        as_fields(fields),
+        name_fields(fields),
         (model,) if isinstance(model, str) else tuple(model),
         samples,
         aggregate,
@@ -179,15 +179,15 @@ def _make_template(
     text: str, scale: tuple[int, int], read: str | Callable[[str], float] | None, fields: Mapping[str, str]
 ) -> Template:
     template = Template(text, *scale, read)
-    unknown = template.names() - set(fields)
-    if unknown or not template.names():
+    unknown = template.list_sections() - set(fields)
+    if unknown or not template.list_sections():
         wrong = f"has the unknown part {{{min(unknown)}}}" if unknown else "shows no part of the case"
         raise SettingsError(f"the template {wrong}; its parts are {', '.join(f'{{{name}}}' for name in fields)}")
     return template
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCase:
     """The parts of a case that a judge sees."""
 
     parts: Sequence[Part]
@@ -237,8 +237,8 @@ class Rubric:
         return declare_scores(self.name, range_) if self.cannot_tell else {}
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        criteria = self.criteria or criteria_of(sample)
-        shown = Shown(self.sections(sample, transcript), self.media(sample, transcript))
+        criteria = self.criteria or read_criteria(sample)
+        shown = ShownCase(self.sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_unanswered(criteria, sample, transcript):
@@ -246,11 +246,11 @@ class Rubric:
             votes = [Vote(model.name, model.name, reading, "", ()) for model in models]
         else:
             votes = await wait_for_all(self.ask(criteria, shown, model, at) for model, at in seats)
-        value, votes = await self._confirm(criteria, shown, models[0], votes)
-        people = people_facts(
+        value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
+        people = make_people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
         )
-        score = self._score(value, votes, models, people)
+        score = self._make_score(value, votes, models, people)
         if math.isnan(value):
             return {self.name + COUNTED_APART: replace(score, value=1.0)}
         return {self.name: score, self.name + COUNTED_APART: 0.0} if self.cannot_tell else {self.name: score}
@@ -262,31 +262,33 @@ class Rubric:
 
     def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         """List the parts of a case that the judge sees."""
-        return show_fields(sample, transcript, self._fields(sample))
+        return show_fields(sample, transcript, self._list_fields(sample))
 
-    def _fields(self, sample: Sample) -> Mapping[str, str]:
+    def _list_fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
             return self.fields
         if isinstance(self.criteria, Template):
-            return {name: field for name, field in USUAL.items() if name in self.criteria.names()}
+            return {name: field for name, field in USUAL.items() if name in self.criteria.list_sections()}
         return {name: field for name, field in USUAL.items() if field != "target" or sample.target is not None}
 
-    def media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
+    def list_media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
         """List the pictures, recordings and files that the judge sees."""
-        return show_media(sample, transcript, self._fields(sample))
+        return show_media(sample, transcript, self._list_fields(sample))
 
-    def question(self, sample: Sample) -> str:
+    def write_question(self, sample: Sample) -> str:
         """Write the judge's task without the form of its answer."""
-        return self.instruction(self.criteria or criteria_of(sample)).partition("\nReply with one JSON object")[0]
+        return self.write_instruction(self.criteria or read_criteria(sample)).partition("\nReply with one JSON object")[
+            0
+        ]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether the criteria are about items of the answer, but the answer is empty and so contains no items."""
-        fields = self._fields(sample)
+        fields = self._list_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
 
-    async def _confirm(
-        self, criteria: Criteria, shown: Shown, model: Model, votes: list[Vote]
+    async def _confirm_failure(
+        self, criteria: Criteria, shown: ShownCase, model: Model, votes: list[Vote]
     ) -> tuple[float, list[Vote]]:
         """Request more votes if the first verdict is a failure, until there are `confirm_failures` votes."""
         value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
@@ -306,7 +308,9 @@ class Rubric:
         values = _list_values(votes)
         return AGGREGATES[self.aggregate](values) if values else math.nan
 
-    def _score(self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]) -> Score:
+    def _make_score(
+        self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]
+    ) -> Score:
         readings = [vote.reading for vote in votes if vote.reading]
         alike = [reading for reading in readings if reading.decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
@@ -322,10 +326,10 @@ class Rubric:
         facts |= {"cannot_tell": untold} if untold else {}
         return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
 
-    async def ask(self, criteria: Criteria, shown: Shown, model: Model, at: int, *, again: bool = False) -> Vote:
+    async def ask(self, criteria: Criteria, shown: ShownCase, model: Model, at: int, *, again: bool = False) -> Vote:
         """Request one judgement, in several calls if the items of a long answer are judged separately."""
         name = f"{model.name} {at + 1}" if at else model.name
-        if isinstance(criteria, Each) and (split := criteria.split(shown.parts)):
+        if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
             vote = await self._ask_one_by_one(criteria, shown, *split, model=model, at=at, again=again)
             return replace(vote, judge=name)
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
@@ -336,10 +340,10 @@ class Rubric:
         options["attempts"] = self.attempts
         try:
             if isinstance(criteria, Template):
-                question = Message("user", criteria.fill(shown.parts), parts=shown.media)
+                question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
                 judgement = await ask_until_parsed(model, [question], criteria.read, **options)
             else:
-                text = f"{mark_sections(shown.parts)}\n\n{self.instruction(criteria)}"
+                text = f"{mark_sections(shown.parts)}\n\n{self.write_instruction(criteria)}"
                 prompt = [Message("system", SYSTEM_PROMPT), Message("user", text, parts=shown.media)]
                 asked = OrCannotTell(criteria) if self.cannot_tell else criteria
                 judgement = await self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
@@ -348,23 +352,23 @@ class Rubric:
         return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))
 
     async def _ask_one_by_one(
-        self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
+        self, criteria: Each, shown: ShownCase, others: list[Part], items: list[str], **seat: Any
     ) -> Vote:
         """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
         plain = replace(self, steps=(), examples=())  # Steps and examples may refer to all items together.
         votes: list[Vote] = []
         if not criteria.given:
-            votes.append(await replace(plain, cannot_tell=False).ask(criteria.list_items(), shown, **seat))
+            votes.append(await replace(plain, cannot_tell=False).ask(criteria.make_listing(), shown, **seat))
             items = list(votes[0].reading.parts) if votes[0].reading else []
         sections = [[*others, (criteria.item, item)] for item in items]
-        asked = (plain.ask(criteria.question_about_one(), replace(shown, parts=parts), **seat) for parts in sections)
+        asked = (plain.ask(criteria.make_item_question(), replace(shown, parts=parts), **seat) for parts in sections)
         votes += (judged := await wait_for_all(asked))
         log, unread = _join_logs(votes), [vote.problem for vote in votes if vote.reading is None]
         readings = [vote.reading for vote in judged if vote.reading]
-        reading = None if unread else criteria.combine(items, readings)
+        reading = None if unread else criteria.combine_readings(items, readings)
         return Vote("", seat["model"].name, reading, "".join(unread[:1]), log)
 
-    def instruction(self, criteria: Criteria | None) -> str:
+    def write_instruction(self, criteria: Criteria | None) -> str:
         """Write the text after the marked sections: steps, examples, criteria and the form of the answer."""
         steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
         examples = "".join(
@@ -373,18 +377,18 @@ class Rubric:
         blocks = [
             f"Go through these steps first:{steps}" if steps else "",
             f"Examples of judgements:{examples}" if examples else "",
-            (OrCannotTell(criteria) if self.cannot_tell else criteria).request() if criteria else "",
+            (OrCannotTell(criteria) if self.cannot_tell else criteria).write_request() if criteria else "",
         ]
         return "\n\n".join(block for block in blocks if block)
 
     def signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature, without criteria from the samples' metadata; see `judgements.signature`."""
-        shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.instruction(self.criteria)}
+        """Write the judge's signature without criteria from samples' metadata; see `judgements.write_signature`."""
+        shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.write_instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
         if isinstance(self.criteria, Each) and self.criteria.section:
-            apart += [self.criteria.list_items().request(), self.criteria.question_about_one().request()]
-        return signature("rubric", models, shown, describe(self.criteria), settings, *apart)
+            apart += [self.criteria.make_listing().write_request(), self.criteria.make_item_question().write_request()]
+        return write_signature("rubric", models, shown, write_stable_repr(self.criteria), settings, *apart)
 
 
 def _list_values(votes: Sequence[Vote]) -> list[float]:

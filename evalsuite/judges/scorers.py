@@ -14,7 +14,7 @@ from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, 
 from evalsuite.judges.asking import Judgement, Log, StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
 from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
-from evalsuite.judges.human_labels import people_facts
+from evalsuite.judges.human_labels import make_people_facts
 from evalsuite.judges.judgements import (
     CANNOT_TELL,
     PREFERENCE,
@@ -24,11 +24,19 @@ from evalsuite.judges.judgements import (
     Round,
     combine_rounds,
     declare_scores,
-    judge_signature,
     sign_scores,
+    write_judge_signature,
 )
 from evalsuite.judges.panels import DebaterRole, Panel, Strategy, make_debaters
-from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, as_text, find_media, withhold_names
+from evalsuite.judges.prompts import (
+    REASONS,
+    SYSTEM_PROMPT,
+    JudgedInput,
+    Part,
+    find_media,
+    withhold_names,
+    write_conversation,
+)
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -63,7 +71,7 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
     plain, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
-    questions = _as_questions(criteria, scale, anchors or {}, label, plain)
+    questions = _make_questions(criteria, scale, anchors or {}, label, plain)
     _check_one_aspect(questions, compare)
     scaled = scale is not None or bool(anchors) or not isinstance(criteria, (str, NoneType))
     params = {"temperature": 1.0 if samples > 1 and not expected else 0.0, **params}
@@ -86,7 +94,7 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     return JudgeScorer(judge, tuple(compare), prefix=f"{name}_" if compare and name else "", model=model)
 
 
-def _as_questions(
+def _make_questions(
     criteria: str | Likert | Sequence[str | Likert] | None,
     scale: tuple[int, int] | None,
     anchors: Mapping[int, str],
@@ -153,7 +161,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             score occurs twice, or `on_demand` lacks `compare` in both orders.
     """
     rivals = (compare,) if compare else ()
-    form = _choose_form(_as_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
+    form = _choose_form(_make_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
     debaters = make_debaters(roles, same_role=same_role)
     checked = {"temperature": 0.0, **select_generation_params(panel, params)}
     judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
@@ -224,14 +232,16 @@ class Sampled:
 
     async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         repeats = range(self.repeats)
-        answers = await wait_for_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
+        answers = await wait_for_all(self._ask_for_ballot(subject, model, at, swapped=swapped) for at in repeats)
         ballots = tuple(ballot for ballot, _ in answers if isinstance(ballot, Ballot))
         problems = tuple(ballot for ballot, _ in answers if isinstance(ballot, str))
         return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
 
-    async def _ask(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> tuple[Ballot | str, Log]:
+    async def _ask_for_ballot(
+        self, subject: JudgedInput, model: Model, at: int, *, swapped: bool
+    ) -> tuple[Ballot | str, Log]:
         """Return a ballot, or the reason why the answer could not be read, and the log."""
-        shown = f"{subject.shown(swapped=swapped)}\n\n{self._request()}"
+        shown = f"{subject.write_parts(swapped=swapped)}\n\n{self._request()}"
         prompt = [Message("system", SYSTEM_PROMPT), Message("user", shown, parts=subject.media)]
         # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
         # once.
@@ -247,12 +257,12 @@ class Sampled:
                 judgement = await self.structured.ask(model, prompt, self.form.parse, schema, **options)
         except JudgeError as error:
             return str(error), tuple({**place, **entry} for entry in error.log)
-        opinion = judgement.value.exchange() if swapped else judgement.value
+        opinion = judgement.value.exchange_answers() if swapped else judgement.value
         log = tuple({**place, **entry} for entry in judgement.log)
         return Ballot(name, model.name, swapped, opinion), log
 
     def _request(self) -> str:
-        return REASONS + self.form.request("End") if self.reasons else self.form.request()
+        return REASONS + self.form.write_request("End") if self.reasons else self.form.write_request()
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +298,9 @@ class BestOf:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
         quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
-        choices, log = await gather_readable((self._ask(subject, model, first) for first in range(count)), quorum)
+        choices, log = await gather_readable(
+            (self._ask_in_order(subject, model, first) for first in range(count)), quorum
+        )
         shares = [[choice.value[at] for choice in choices] for at in range(count)]
         ballots = tuple(
             Ballot(f"order {at}", model.name, False, Opinion({PREFERENCE: choice.value[0]}))
@@ -298,16 +310,16 @@ class BestOf:
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
     def prompts(self) -> Sequence[str]:
-        return (SYSTEM_PROMPT, BestForm(self.aspect, 3).request())
+        return (SYSTEM_PROMPT, BestForm(self.aspect, 3).write_request())
 
-    async def _ask(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
+    async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
         """Return each answer's share of the win, in the case's order of answers; the answer `first` is shown first."""
         answers, count = subject.answers, len(subject.answers)
         form = BestForm(self.aspect, count)
-        shown = replace(subject, answers=answers[first:] + answers[:first]).shown()
+        shown = replace(subject, answers=answers[first:] + answers[:first]).write_parts()
         prompt = [
             Message("system", SYSTEM_PROMPT),
-            Message("user", f"{shown}\n\n{form.request()}", parts=subject.media),
+            Message("user", f"{shown}\n\n{form.write_request()}", parts=subject.media),
         ]
 
         def read(text: str) -> list[float]:
@@ -380,13 +392,13 @@ class JudgeScorer:
         return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
     def signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature; see `judgements.signature`."""
-        return judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
+        """Write the judge's signature; see `judgements.write_signature`."""
+        return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
     def _collect_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
         if len(self.rivals) > 1 or (self.rivals and not isinstance(sample.metadata.get("human"), (str, Mapping))):
             return {}
-        return people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))
+        return make_people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))
 
     def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
         """Return a copy of the judge with another background, other hidden names or another prefix."""
@@ -394,7 +406,7 @@ class JudgeScorer:
 
     def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         """List the parts of a case that the judge sees."""
-        return self.subject(sample, transcript).parts()
+        return self.subject(sample, transcript).list_parts()
 
     @property
     def aspects(self) -> dict[str, Likert]:
@@ -411,11 +423,11 @@ class JudgeScorer:
         """
         answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
-            question=as_text(sample.input),
+            question=write_conversation(sample.input),
             media=tuple(find_media(sample.input)),
             answers=tuple(withhold_names(answer, self.hide) for answer in answers),
             background=_find_text(sample, self.background) if self.background else "",
-            reference="" if self.rivals else _first_target(sample),
+            reference="" if self.rivals else _get_first_target(sample),
         )
 
 
@@ -436,7 +448,7 @@ def _write_opinion(opinion: Opinion) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in opinion.scores.items())
 
 
-def _first_target(sample: Sample) -> str:
+def _get_first_target(sample: Sample) -> str:
     target = sample.target
     if target is None or isinstance(target, (str, int, float)):
         return "" if target is None else str(target)
@@ -444,7 +456,7 @@ def _first_target(sample: Sample) -> str:
 
 
 def _find_text(sample: Sample, key: str) -> str:
-    text = sample.metadata.get(key, _first_target(sample) if key == "target" else None)
+    text = sample.metadata.get(key, _get_first_target(sample) if key == "target" else None)
     if not isinstance(text, str) or not text:
         found = "there is none" if text is None else f"it is {text!r:.80}"
         raise ScoringError(

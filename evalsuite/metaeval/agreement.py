@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.struc_bench.p_score import p_score
+from evalsuite.benchmarks.struc_bench.p_score import request_p_score
 from evalsuite.builders.building import BuildProgress
-from evalsuite.builders.model_session import session
+from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError, ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables import FORMATS, Format, strip_answer
-from evalsuite.metrics.tables.readings import read_all
+from evalsuite.metrics.tables.readings import read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.stats.correlation import ClusterDraws, Correlation, Statistic, pearson_r, spearman_rho
@@ -143,10 +143,10 @@ class MetricAgreement:
 
 def is_readable(rated: RatedTable) -> bool:
     """Tell whether the prediction contains a table in any markup."""
-    return bool(read_all(rated.prediction, rated.format))
+    return bool(read_in_all_formats(rated.prediction, rated.format))
 
 
-def measure(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
+def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute all metrics of all predictions; NaN if a metric has no value."""
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
@@ -176,7 +176,7 @@ def fill_unreadable(
     return filled
 
 
-def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
+def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
     """Compare each metric with the ratings; the bootstrap draws all predictions for a reference together."""
     import numpy as np
 
@@ -196,12 +196,12 @@ def agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]
             both = has & ~np.isnan(columns[FIRST])
             first = _list_measures(columns[FIRST], human, references, both)
             for measure, statistic in _list_measures(column, human, references, both).items():
-                behind[measure] = draws.interval(_subtract(first[measure], statistic), both)
+                behind[measure] = draws.interval(_subtract_correlations(first[measure], statistic), both)
         lines.append(MetricAgreement(name, int(has.sum()), agreement, behind))
     return lines
 
 
-def _subtract(one: Statistic, two: Statistic) -> Statistic:
+def _subtract_correlations(one: Statistic, two: Statistic) -> Statistic:
     return lambda at: one(at) - two(at)
 
 
@@ -253,7 +253,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
             table = rated[place]
             answer = strip_answer(table.prediction, table.format)
             try:
-                marks = await p_score(model, answer, table.reference, format=table.format)
+                marks = await request_p_score(model, answer, table.reference, format=table.format)
                 scores[place] = (marks.content, marks.format)
             except JudgeError:
                 pass
@@ -261,19 +261,23 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
         await asyncio.gather(*map(score, range(len(rated))))
 
-    with session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
-        opened.do(judge)
+    with open_session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
+        opened.run_coroutine(judge)
     if unread := sum(math.isnan(content) for content, _ in scores):
         sys.stderr.write(f"{settings.model}: {unread} of {len(rated)} outputs have no readable judgement\n")
     names = (f"p_content ({settings.model})", f"p_format ({settings.model})")
     return {name: [score[side] for score in scores] for side, name in enumerate(names)}
 
 
-def agreement_tables(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
+def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
     """Tabulate the metrics from best to worst agreement, and the difference of each metric from `FIRST`."""
-    ranked, measures = _rank(agreements), [Column(name, "number", 3) for name in MEASURES]
-    rows: list[list[Cell]] = [[line.metric, line.outputs, *map(_estimate, line.agreement.values())] for line in ranked]
-    behind: list[list[Cell]] = [[line.metric, *map(_estimate, line.behind.values())] for line in ranked if line.behind]
+    ranked, measures = _sort_by_agreement(agreements), [Column(name, "number", 3) for name in MEASURES]
+    rows: list[list[Cell]] = [
+        [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked
+    ]
+    behind: list[list[Cell]] = [
+        [line.metric, *map(_make_estimate, line.behind.values())] for line in ranked if line.behind
+    ]
     note = (
         "Within: among the outputs for one reference, Kendall's tau-b and the share of pairs with different ratings "
         "that the metric orders as people do. 95% bootstrap intervals, where a reference is drawn with all its outputs."
@@ -289,19 +293,19 @@ def agreement_tables(agreements: Sequence[MetricAgreement], title: str) -> list[
     ]
 
 
-def agreement_chart(agreements: Sequence[MetricAgreement], title: str) -> Chart:
+def draw_agreements(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Draw two bars per metric: Pearson and Spearman correlation."""
-    ranked = _rank(agreements)
+    ranked = _sort_by_agreement(agreements)
     series = [
-        Series("Pearson", [_estimate(line.agreement["Pearson"]) for line in ranked]),
-        Series("Spearman", [_estimate(line.agreement["Spearman"]) for line in ranked]),
+        Series("Pearson", [_make_estimate(line.agreement["Pearson"]) for line in ranked]),
+        Series("Spearman", [_make_estimate(line.agreement["Spearman"]) for line in ranked]),
     ]
     return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
 
 
-def _rank(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
+def _sort_by_agreement(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
     return sorted(agreements, key=lambda line: -line.agreement["Pearson"].value)
 
 
-def _estimate(correlation: Correlation) -> Estimate | None:
+def _make_estimate(correlation: Correlation) -> Estimate | None:
     return Estimate.of(correlation.value, correlation.low, correlation.high)

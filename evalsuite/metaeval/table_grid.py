@@ -37,7 +37,7 @@ def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, st
         yield "in an answer", f"Here is the table:\n\n```latex\n{table}\n```\n\nI hope that this helps."
     elif written == "html":
         yield "minified", BETWEEN_TAGS.sub("><", table)
-        yield "entities", TEXT.sub(lambda match: _entities(match[0]), table)
+        yield "entities", TEXT.sub(lambda match: _write_as_entities(match[0]), table)
         yield "in an answer", f"Here is the table:\n\n```html\n{table}\n```"
     else:
         yield "alignment rows", SEPARATOR.sub(lambda match: match[0].replace("---", ":--"), table)
@@ -51,7 +51,7 @@ def repeat_spanning_cells(table: str, written: Format) -> str:
     return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
 
 
-def _entities(text: str) -> str:
+def _write_as_entities(text: str) -> str:
     return "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
 
 
@@ -125,7 +125,7 @@ MARKS = {
 BARS = "|x| + |y|"
 
 
-def pair_tables(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
+def write_near_pairs(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
     """Yield the change's name, a reference and a similar answer; some changes do not apply to small tables."""
     grid = read_wanted(table, written).tables[0]
     first, *body = grid.rows
@@ -197,7 +197,7 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
         yield change, "stays 1", score, abs(score - 1) < SLACK
     content = table_score(repeat_spanning_cells(table, written), table, format=written).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
-    for change, wanted, answer in pair_tables(table, written):
+    for change, wanted, answer in write_near_pairs(table, written):
         score = table_score(answer, wanted, format=written).value
         same = answer == wanted
         yield change, "stays 1" if same else "below 1", score, (score > 1 - SLACK) == same
@@ -214,7 +214,7 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
         before = score
 
 
-def grid_table(lines: Sequence[GridLine]) -> Table:
+def tabulate_grid(lines: Sequence[GridLine]) -> Table:
     """Make a table of the score's response to each kind of change."""
     columns = [
         Column("Change"), Column("The score"), Column("Tables", "count"), Column("Mean", "number", 3),

@@ -113,7 +113,7 @@ def denotation_match(
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
     if distinct:
         wanted = _drop_repeats(wanted)
-    if len(wanted) == 1 and normalize(prediction) == normalize(wanted[0]):
+    if len(wanted) == 1 and normalise_value(prediction) == normalise_value(wanted[0]):
         # A text denotes itself, even if it begins like an item of a list.
         return 1.0
     readings = _list_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
@@ -121,16 +121,16 @@ def denotation_match(
 
 
 def _drop_repeats(values: Sequence[str]) -> list[str]:
-    texts = [(normalize(value), value) for value in values]
+    texts = [(normalise_value(value), value) for value in values]
     return list({parse_day(text) or parse_amount(text) or text: value for text, value in texts}.values())
 
 
-def same_value(one: str, other: str) -> bool:
+def is_same_value(one: str, other: str) -> bool:
     """Check whether two texts denote the same value; texts with tabs are rows, compared cell by cell."""
     if "\t" in one.strip() and "\t" in other.strip():
         cells, others = one.split("\t"), other.split("\t")
-        return len(cells) == len(others) and all(map(same_value, cells, others))
-    first, second = normalize(one), normalize(other)
+        return len(cells) == len(others) and all(map(is_same_value, cells, others))
+    first, second = normalise_value(one), normalise_value(other)
     # A second line is not the unit of a number.
     return first == second or ("\n" not in one.strip() + other.strip() and _is_same_typed(first, second))
 
@@ -149,7 +149,7 @@ def _is_same_typed(first: str, second: str) -> bool:
     return (not left.isdisjoint(right) or "" in left | right) and abs(amounts[0].value - amounts[1].value) < TOLERANCE
 
 
-def normalize(text: str) -> str:
+def normalise_value(text: str) -> str:
     """Remove insignificant parts of a value: accents, case, quotes, citations, details in parentheses at the end."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
@@ -173,13 +173,13 @@ def parse_day(text: str) -> Day | None:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
             named = parts.get("name")
-            month = _MONTHS.index(named[:3]) + 1 if named else _parse_part(parts.get("month"))
-            day = Day(_parse_part(parts.get("year")), month, _parse_part(parts.get("day")))
+            month = _MONTHS.index(named[:3]) + 1 if named else _parse_date_part(parts.get("month"))
+            day = Day(_parse_date_part(parts.get("year")), month, _parse_date_part(parts.get("day")))
             return day if (day.month or 1) <= 12 and (day.day or 1) <= 31 and (day.month or day.day) else None
     return None
 
 
-def _parse_part(written: str | None) -> int | None:
+def _parse_date_part(written: str | None) -> int | None:
     return int(written) if written and written.isdecimal() else None
 
 
@@ -238,7 +238,7 @@ def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
         read = None
     if isinstance(read, list):
         readings.append([str(value) for value in read])
-    inner, printed = _read_printed(text)
+    inner, printed = _read_printed_array(text)
     readings.append(printed)
     if count > 1 or distinct:
         for separator in _SEPARATORS:
@@ -251,7 +251,7 @@ def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
     return [values for values in readings if len(values) == count]
 
 
-def _read_printed(text: str) -> tuple[str, list[str]]:
+def _read_printed_array(text: str) -> tuple[str, list[str]]:
     """Return the text between brackets, and the values, of a printed array, collection or pandas Series."""
     body = _SERIES_END.sub("", re.sub(r"^<\w+>\n", "", text))
     if body != text and not body.startswith("["):
@@ -267,10 +267,10 @@ def _read_printed(text: str) -> tuple[str, list[str]]:
 
 def _is_same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:
     if ordered:
-        return all(map(same_value, values, wanted))
+        return all(map(is_same_value, values, wanted))
     left = list(values)
     for value in wanted:
-        place = next((place for place, other in enumerate(left) if same_value(other, value)), None)
+        place = next((place for place, other in enumerate(left) if is_same_value(other, value)), None)
         if place is None:
             return False
         del left[place]

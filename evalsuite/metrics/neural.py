@@ -50,7 +50,7 @@ class BertScore:
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
-        self._tokenizer, self._model = _load(folder, "AutoModel")
+        self._tokenizer, self._model = _load_model(folder, "AutoModel")
         config = self._model.config
         layers = int(config.num_hidden_layers)
         kind = (str(config.model_type), layers, int(getattr(config, "hidden_size", getattr(config, "dim", 0))))
@@ -66,10 +66,10 @@ class BertScore:
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
         """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
-        embeddings = dict(zip(texts, _in_batches(list(texts), self._embed), strict=True))
-        return [self._compare(prediction, reference, embeddings) for prediction, reference in pairs]
+        embeddings = dict(zip(texts, _compute_in_batches(list(texts), self._embed), strict=True))
+        return [self._compare_embeddings(prediction, reference, embeddings) for prediction, reference in pairs]
 
-    def _compare(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
+    def _compare_embeddings(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
         if not prediction.strip() or not reference.strip():
             same = float(prediction.strip() == reference.strip())
             return BertScoreResult(same, same, same)
@@ -107,7 +107,7 @@ class BartScore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._tokenizer, self._model = _load(folder, "AutoModelForSeq2SeqLM")
+        self._tokenizer, self._model = _load_model(folder, "AutoModelForSeq2SeqLM")
 
     def score(self, prediction: str, reference: str) -> float:
         """Compute the score in nats per token, at most 0."""
@@ -123,7 +123,7 @@ class BartScore:
 
     def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Return for each pair the mean log-probability of the second text's tokens, given the first text."""
-        return list(_in_batches(pairs, self._log_likelihoods))
+        return list(_compute_in_batches(pairs, self._log_likelihoods))
 
     def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
@@ -146,7 +146,7 @@ class Bleurt:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._tokenizer, self._model = _load(folder, "AutoModelForSequenceClassification")
+        self._tokenizer, self._model = _load_model(folder, "AutoModelForSequenceClassification")
         if self._model.config.num_labels != 1:
             raise SettingsError(f"BLEURT: {folder} is a classifier of {self._model.config.num_labels} classes")
 
@@ -156,9 +156,9 @@ class Bleurt:
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """Score many pairs, `BATCH` at once."""
-        return list(_in_batches(pairs, self._rate))
+        return list(_compute_in_batches(pairs, self._rate_pairs))
 
-    def _rate(self, pairs: Sequence[TextPair]) -> Iterator[float]:
+    def _rate_pairs(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         predictions, references = zip(*pairs, strict=True)
@@ -167,7 +167,7 @@ class Bleurt:
             yield from self._model(**tokens).logits[:, 0].tolist()
 
 
-def _in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
+def _compute_in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
     rest = iter(inputs)
     while batch := list(islice(rest, BATCH)):
         yield from through(batch)
@@ -183,7 +183,7 @@ def _move_to_device(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 
-def _load(folder: Path, kind: str) -> tuple[Any, Any]:
+def _load_model(folder: Path, kind: str) -> tuple[Any, Any]:
     try:
         import torch
         import transformers

@@ -27,7 +27,7 @@ HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0002000
 AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time grows with the square of the length.
 
 
-def plain(text: str) -> str:
+def normalise_characters(text: str) -> str:
     """Return the text with composed accents (NFC) and full-width forms as ASCII."""
     if text.isascii():
         return text
@@ -37,24 +37,24 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def alphanumeric_words(text: str) -> list[str]:
+def split_alphanumeric_words(text: str) -> list[str]:
     """Split a text into lower-case runs of letters, digits and their marks; jieba splits Chinese runs further.
 
     On ASCII text, the results are the tokens of the rouge-score package before stemming.
     """
-    lower = plain(text).lower()
+    lower = normalise_characters(text).lower()
     spaced = "".join(char if unicodedata.category(char)[0] in "LNM" else " " for char in lower)
-    return [word for run in spaced.split() for word in cut(run)]
+    return [word for run in spaced.split() for word in split_words(run)]
 
 
-def cut(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split a text into words by jieba if it has Han characters; return any other text whole."""
     if not HAN.search(text):
         return [text]
-    return [word for word in segment(text) if word.strip()]
+    return [word for word in split_jieba_tokens(text) if word.strip()]
 
 
-def segment(text: str) -> list[str]:
+def split_jieba_tokens(text: str) -> list[str]:
     """Split a text into jieba's tokens, including blanks and punctuation, in pieces of `AT_ONCE` characters."""
     parts = (text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE))
     return [token for part in parts for token in _load_jieba().lcut(part)]
@@ -91,7 +91,7 @@ def exact_match(prediction: str, targets: Targets) -> float:
 
     Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by `normalise`.
     """
-    return _score_best(lambda one, other: float(normalise(one) == normalise(other)), prediction, targets)
+    return _score_best(lambda one, other: float(normalise_answer(one) == normalise_answer(other)), prediction, targets)
 
 
 def contains(prediction: str, targets: Targets) -> float:
@@ -130,20 +130,20 @@ def bleu(prediction: str, targets: Targets) -> float:
     """
 
     def score(prediction: str, target: str) -> float:
-        return bleu_of_tokens(" ".join(cut(prediction)), " ".join(cut(target)))
+        return compute_bleu_of_tokens(" ".join(split_words(prediction)), " ".join(split_words(target)))
 
     return _score_best(score, prediction, targets)
 
 
 @lru_cache(maxsize=16)
-def normalise(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
     Beyond ASCII: accents are composed (NFC) and kept, full-width forms become ASCII, and Unicode's categories P are
     punctuation, too. Unlike SQuAD's script, this function never empties a text: if no other words are left (as in the
     answers "A" and "?"), articles stay; if nothing at all is left, punctuation stays, too.
     """
-    lower = plain(text).lower()
+    lower = normalise_characters(text).lower()
     words = lower.translate(WITHOUT_PUNCTUATION)
     return " ".join(ARTICLES.sub(" ", words).split()) or " ".join(words.split()) or " ".join(lower.split())
 
@@ -161,7 +161,7 @@ class _PunctuationTable(dict[int, int | None]):
 WITHOUT_PUNCTUATION = _PunctuationTable()
 
 
-def as_texts(targets: Targets) -> list[str]:
+def convert_targets(targets: Targets) -> list[str]:
     """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42")."""
     several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
     if not several:
@@ -175,7 +175,7 @@ def _score_best(metric: Callable[[str, str], float], prediction: str, targets: T
             return float(prediction.strip() == target.strip())
         return metric(prediction, target)
 
-    return max(map(score, as_texts(targets)))
+    return max(map(score, convert_targets(targets)))
 
 
 _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u2014\u3001](?!\d)|=")
@@ -183,24 +183,24 @@ _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u201
 
 
 def _contains_words(prediction: str, target: str) -> bool:
-    words = normalise(target)
-    if _has_words(normalise(prediction), words):
+    words = normalise_answer(target)
+    if _has_words(normalise_answer(prediction), words):
         return True
     # Search the unchanged text first, because a target such as AC/DC contains a separator itself.
-    separated = _SEPARATOR.sub(r"\g<0> ", plain(prediction))
-    return separated != prediction and _has_words(normalise(separated), words)
+    separated = _SEPARATOR.sub(r"\g<0> ", normalise_characters(prediction))
+    return separated != prediction and _has_words(normalise_answer(separated), words)
 
 
 def _has_words(text: str, words: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
-    first, pattern = _whole_word_pattern(words)
+    first, pattern = _make_word_pattern(words)
     # Test the first word alone first, because this is fast and excludes most targets that are not in the text.
     return first in text and pattern.search(text) is not None
 
 
 @lru_cache(maxsize=256)
-def _whole_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
+def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
     """Return the first word and a pattern that finds all words whole; each Han character is a word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
@@ -212,16 +212,16 @@ def _whole_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
 
 def _compare_tokens(prediction: str, target: str) -> float:
     predicted, wanted = (
-        [word for part in normalise(text).split() for word in cut(part)] for text in (prediction, target)
+        [word for part in normalise_answer(text).split() for word in split_words(part)] for text in (prediction, target)
     )
     same = sum((Counter(predicted) & Counter(wanted)).values())
     return 2 * same / (len(predicted) + len(wanted))
 
 
 def _compare_subsequences(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
-    predicted, wanted = alphanumeric_words(prediction), alphanumeric_words(target)
+    predicted, wanted = split_alphanumeric_words(prediction), split_alphanumeric_words(target)
     if not predicted or not wanted:
-        return float(normalise(prediction) == normalise(target))
+        return float(normalise_answer(prediction) == normalise_answer(target))
     import Levenshtein
 
     # rouge-score's own table takes seconds for answers of some thousand words; Levenshtein is bit-parallel. Its ratio
@@ -232,7 +232,7 @@ def _compare_subsequences(prediction: str, target: str, form: Callable[[Sequence
     return 2 * precision * recall / (precision + recall) if common else 0.0
 
 
-def bleu_of_tokens(prediction: str, target: str) -> float:
+def compute_bleu_of_tokens(prediction: str, target: str) -> float:
     """Compute sentence BLEU in [0, 1] of texts whose Chinese words are already separated by spaces."""
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return min(1.0, float(_load_sacrebleu().sentence_score(prediction, [target]).score) / 100)

@@ -19,7 +19,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet treat a cell as a formula; an apostrophe is put before such a text."""
 
 
-def inert(value: Exported) -> Exported | str:
+def escape_formula(value: Exported) -> Exported | str:
     """Escape a text that a spreadsheet would run as a formula; numbers stay numbers."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
@@ -27,7 +27,7 @@ def inert(value: Exported) -> Exported | str:
 WIDTH = 2 * NormalDist().inv_cdf(0.975)  # width of a 95% interval in standard errors
 
 
-def lm_eval_results(run: Run) -> dict[str, Any]:
+def make_lm_eval_results(run: Run) -> dict[str, Any]:
     """Convert a run to lm-eval's results; standard errors come from the 95% intervals, so they account for clusters."""
     benches = run.benchmarks
     return {
@@ -66,7 +66,7 @@ def _compute_standard_error(estimate: Estimate) -> float | str:
 INSPECT_FORMAT = 2
 
 
-def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
+def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
     """Convert one benchmark of a run to a log of inspect."""
     bench = run.benchmarks[benchmark]
     records = [run.read(row.case) for row in bench.tally]
@@ -102,7 +102,7 @@ def inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
     }
 
 
-def inspect_file_name(run: Run, benchmark: str) -> str:
+def make_inspect_file_name(run: Run, benchmark: str) -> str:
     """Name the file as inspect does, beginning with the time, because inspect's viewer ignores other names."""
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
     parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]

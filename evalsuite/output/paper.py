@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
-from evalsuite.output.reports.compare import GLANCE, compare_runs, paired_table
-from evalsuite.output.reports.markdown import one_line, plain_text
-from evalsuite.output.reports.plots import draw_all
-from evalsuite.output.reports.section import Cell, Chart, Column, Section, Table, is_best, without_unmeasured
+from evalsuite.output.reports.compare import GLANCE, compare_runs, make_paired_table
+from evalsuite.output.reports.markdown import join_lines, write_plain_cell
+from evalsuite.output.reports.plots import draw_charts
+from evalsuite.output.reports.section import Cell, Chart, Column, Section, Table, drop_unmeasured_columns, is_best
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,12 +36,12 @@ SPECIAL = {
 
 def escape_latex(text: str) -> str:
     """Escape text so that it contains no LaTeX commands."""
-    return "".join(SPECIAL.get(sign, sign) for sign in one_line(text))
+    return "".join(SPECIAL.get(sign, sign) for sign in join_lines(text))
 
 
-def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
+def write_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
     """Write a table with its caption and note; the best value in each row is bold."""
-    table = without_unmeasured(table)
+    table = drop_unmeasured_columns(table)
     bests = table.best or [None] * len(table.rows)
     rows = []
     for row, best in zip(table.rows, bests, strict=True):
@@ -67,11 +67,11 @@ def latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str]
 
 
 def _write_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
-    text = escape_latex(plain_text(cell, column))
+    text = escape_latex(write_plain_cell(cell, column))
     return rf"\textbf{{{text}}}" if is_best(cell, column, best) else text
 
 
-def latex_figure(name: str, caption: str) -> str:
+def write_latex_figure(name: str, caption: str) -> str:
     """Write a figure with its caption; the figure's file is next to the document."""
     return (
         "\\begin{figure}\n\\centering\n"
@@ -80,7 +80,7 @@ def latex_figure(name: str, caption: str) -> str:
     )
 
 
-def latex_words(text: str) -> str:
+def write_verbatim(text: str) -> str:
     """Write text of several lines verbatim, in monospaced type."""
     lines = (escape_latex(line) or r"\mbox{}" for line in text.splitlines())
     return "\\begin{quote}\\small\\ttfamily\\raggedright\n" + "\\\\\n".join(lines) + "\n\\end{quote}"
@@ -97,7 +97,7 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     folder.mkdir(parents=True, exist_ok=True)
     sections = compare_runs(runs, labels)
     texts = {
-        "tables.tex": _write_tables(sections, significance(runs, labels), labels[0]),
+        "tables.tex": _write_tables(sections, rate_significance(runs, labels), labels[0]),
         "figures.tex": _write_figures(sections, folder),
         "appendix.tex": _write_appendix(runs, labels),
     }
@@ -106,11 +106,11 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     return [folder / name for name in texts]
 
 
-def significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
+def rate_significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
     """Map benchmark and run to stars, by the p-value of the difference from the first run."""
     stars = {}
     for name in {name for run in runs for name in run.benchmarks}:
-        table = paired_table(runs, labels, name)
+        table = make_paired_table(runs, labels, name)
         primary = next(run.benchmarks[name].primary for run in runs if name in run.benchmarks)
         for run, against, metric, *_, pvalue in table.rows if table else ():
             if against == labels[0] and metric == primary and isinstance(pvalue, float):
@@ -126,7 +126,7 @@ def _write_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str]
         for block in section.blocks:
             if isinstance(block, Table) and block.rows:
                 caption = ": ".join(filter(None, (section.title, block.title)))
-                tables.append(latex_table(block, f"{caption}.{legend}", marks))
+                tables.append(write_latex_table(block, f"{caption}.{legend}", marks))
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
 
 
@@ -139,8 +139,8 @@ def _write_legend(first: str) -> str:
 
 def _write_figures(sections: Sequence[Section], folder: Path) -> str:
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    drawn = set(draw_all(charts, folder, "pdf"))
-    figures = [latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
+    drawn = set(draw_charts(charts, folder, "pdf"))
+    figures = [write_latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
     head = (
         "% needs \\usepackage{graphicx}; where the figures stand, if not beside the document:\n"
         "\\providecommand{\\evalsuitefigures}{}\n"
@@ -196,5 +196,5 @@ def _write_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
         if ends:
             words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
             yield rf"\paragraph{{Prompt of {escape_latex(name)}}} Case {escape_latex(record.sample)}:"
-            yield latex_words(words[:LONGEST_PROMPT])
+            yield write_verbatim(words[:LONGEST_PROMPT])
             return

@@ -203,7 +203,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> int:
     """Print the table; no session begins."""
     from evalsuite.engine.preparation import make_importable
-    from evalsuite.output.reports.markdown import terminal_table
+    from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.section import Column, Table
     from evalsuite.plugin.options import read_config_settings
 
@@ -226,7 +226,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     conclusion = f"not ready: {', '.join(faults)}" if faults else "ready"
     if SANDBOX in faults:
         conclusion += " (if no case runs programs that a model writes, add --without-programs)"
-    sys.stdout.write(f"{terminal_table(table)}\n\n{conclusion}\n")
+    sys.stdout.write(f"{render_terminal_table(table)}\n\n{conclusion}\n")
     return int(bool(faults))
 
 

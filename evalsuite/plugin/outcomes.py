@@ -127,7 +127,7 @@ def make_report(
 def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Note the exception of a case's phase, and add the case's question, answer and scores to the report."""
     from evalsuite.engine.case_record import find_excuse
-    from evalsuite.output.reports.case_block import case_block
+    from evalsuite.output.reports.case_block import write_case_block
 
     process, findings = item.config.stash[PROCESS], get_findings(item)
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
@@ -145,7 +145,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         # Show all scores if the test reads no score by name, because it may then depend on any score.
         few = findings.read and item.config.option.verbose <= 0
         main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
-        explain_failure(item, call, report, case_block(record, scores={main, *findings.read} if few else ()))
+        explain_failure(item, call, report, write_case_block(record, scores={main, *findings.read} if few else ()))
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:

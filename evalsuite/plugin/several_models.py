@@ -13,7 +13,7 @@ import pytest
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
 from evalsuite.plugin.options import read_config_settings
-from evalsuite.results.run_folders import RunFolder, check_name, shorten_model
+from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
     if len(set(runs)) < len(runs):
         runs = [f"{run}-{number}" for number, run in enumerate(runs, 1)]
     for run in runs:
-        check_name(reports, run)
+        check_run_name(reports, run)
     args = [str(arg) for arg in config.invocation_params.args]
     start = sys.orig_argv[: -len(args)] if sys.orig_argv[-len(args) :] == args else [sys.executable, "-m", "pytest"]
     status: int = 0

@@ -16,12 +16,12 @@ from evalsuite.core.errors import escape_for_terminal
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.preparation import list_options_to_repeat
 from evalsuite.output.page.write import PAGE
-from evalsuite.output.reports.case_block import blocks, list_worst_cases
-from evalsuite.output.reports.markdown import decision_line, measured_line
+from evalsuite.output.reports.case_block import list_worst_cases, write_case_blocks
+from evalsuite.output.reports.markdown import write_decision_line, write_measured_line
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_block
 from evalsuite.plugin.pytest_internals import get_session, remember_failures
-from evalsuite.results.run_folders import REPORT, RunFolder, interruption
+from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -63,7 +63,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     for line in verdict.faults:
         terminal.write_line(escape_for_terminal(line), red=True)
     for decision in verdict.decisions:
-        terminal.write_line(decision_line(decision), **{"green" if decision.verdict == "met" else "red": True})
+        terminal.write_line(write_decision_line(decision), **{"green" if decision.verdict == "met" else "red": True})
     for line in (*verdict.reasons_beyond_gates[len(verdict.faults) :], *verdict.remarks):
         terminal.write_line(escape_for_terminal(line))
     colour = {} if status == 0 else {"red": True}
@@ -78,14 +78,14 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     # Do not use red, because no gate is decided yet.
     terminal.section("evalsuite", sep="=", yellow=True)
-    terminal.write_line(escape_for_terminal(interruption(folder.info()) or "not finished yet"))
+    terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
     _show_resumption(terminal, folder)
 
 
 def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     info = folder.info()
-    if interruption(info):
+    if explain_interruption(info):
         again = f"--resume {folder.name}{list_options_to_repeat(info.get('settings', {}))}"
         terminal.write_line(f"go on with it: {again}   (what was answered is not asked again)")
 
@@ -150,7 +150,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     report = run.report
     if report is None:
         return
-    if not interruption(report.run.info):
+    if not explain_interruption(report.run.info):
         _report_all(config, report)
     # Make `--lf` rerun the cases that are below their threshold in benchmarks with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
@@ -174,7 +174,7 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
     for decision in verdict.decisions:
         red = decision.verdict != "met"
         # The line omits the gate, because the gate is the test's name, which pytest prints before the line.
-        line = f"{decision.verdict}: {measured_line(decision)}"
+        line = f"{decision.verdict}: {write_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         text = "\n\n".join([line, *(_list_case_blocks(decision, report, metrics) if red else ())])
         # Add an opening bracket, because pytest treats text after a bracket as parameters and adds the closing bracket.
@@ -195,7 +195,7 @@ def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestRepor
 
 def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
     # Show the gate's worst cases, each with its block of question, answer and scores.
-    for title, block in blocks(list_worst_cases(decision, report.run), report.run, report.baseline, metrics):
+    for title, block in write_case_blocks(list_worst_cases(decision, report.run), report.run, report.baseline, metrics):
         yield f"{escape_for_terminal(title)}\n{block}"
 
 
@@ -239,15 +239,15 @@ def _list_plan_lines(
 ) -> list[str]:
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import expenses, sights
-    from evalsuite.output.reports.markdown import terminal_table
-    from evalsuite.output.reports.plan_section import advice, expense_table, sight_table
-    from evalsuite.results.run_folders import find_folder
+    from evalsuite.output.reports.markdown import render_terminal_table
+    from evalsuite.output.reports.plan_section import advise_on_loss, tabulate_detectable_losses, tabulate_expenses
+    from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
 
     reports = config.rootpath / settings.reports
-    baseline = load_run(find_folder(reports, settings.baseline[0])) if settings.baseline else None
+    baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
     spent = expenses(asked, baseline, _find_price(settings, model))
-    lines = [*terminal_table(expense_table(spent)).splitlines(), ""]
+    lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
     lines += [
@@ -261,9 +261,9 @@ def _list_plan_lines(
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
             "",
-            *terminal_table(sight_table(seen)).splitlines(),
+            *render_terminal_table(tabulate_detectable_losses(seen)).splitlines(),
             "",
-            *(advice(sight) for sight in seen),
+            *(advise_on_loss(sight) for sight in seen),
             *(f"{sight.subject}: the variance is that of {sight.source}." for sight in seen),
         ]
     return lines
@@ -272,12 +272,12 @@ def _list_plan_lines(
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
     """Find the second baseline, else the first baseline's own baseline; None if that run does not exist."""
     from evalsuite.core.errors import RunError
-    from evalsuite.results.run_folders import find_folder
+    from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
 
     name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
     try:
-        return load_run(find_folder(config.rootpath / settings.reports, name)) if name else None
+        return load_run(find_run_folder(config.rootpath / settings.reports, name)) if name else None
     except RunError:
         return None
 

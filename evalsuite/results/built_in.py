@@ -51,13 +51,13 @@ _PARTS: dict[str, Callable[[Usage], float]] = {
 }
 
 
-def _amount(whose: Callable[[Row], Usage], part: Callable[[Usage], float], row: Row) -> float:
+def _read_amount(whose: Callable[[Row], Usage], part: Callable[[Usage], float], row: Row) -> float:
     return part(whose(row))
 
 
 AMOUNTS: dict[str, Callable[[Row], float]] = {
     **{
-        f"{prefix}{name}": partial(_amount, whose, part)
+        f"{prefix}{name}": partial(_read_amount, whose, part)
         for prefix, whose in _USAGES.items()
         for name, part in _PARTS.items()
     },
@@ -74,10 +74,10 @@ def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
     return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
 
 
-def built_in(name: str) -> Callable[[Tally], Estimate | None] | None:
+def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None:
     """Find the built-in metric with this name; None if no such metric exists."""
     if name in AMOUNTS:
-        return partial(mean_amount, name)
+        return partial(estimate_mean_amount, name)
     if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
         return JUDGE_METRICS[name.removeprefix(JUDGE)]
     if name.startswith(CORRECTED) and name != CORRECTED:
@@ -93,7 +93,7 @@ class BuiltInMetrics(dict[str, Metric]):
     """Maps names or patterns to a benchmark's declared metrics; look-up also finds built-in metrics."""
 
     def __missing__(self, name: str) -> Metric:
-        if built_in(name) is not None:
+        if find_built_in_metric(name) is not None:
             if name.startswith(CORRECTED):
                 return super().get(name.removeprefix(CORRECTED)) or Metric()
             if name.startswith(JUDGE) and name not in AMOUNTS:
@@ -113,7 +113,7 @@ class BuiltInMetrics(dict[str, Metric]):
             return default
 
 
-def mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+def estimate_mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Estimate the mean of an amount per case, without an interval if there are few cases or all amounts are equal."""
     from evalsuite import stats
 

@@ -36,7 +36,9 @@ class LabelledScore:
     def verdicts(self) -> LabelPair | None:
         """People's verdict and the judge's verdict; None if values do not pass or fail, or if people are divided."""
         if self.nominal:
-            return side(self.label) if self.verdict is None else self.verdict, side(self.judge)
+            return convert_preference(self.label) if self.verdict is None else self.verdict, convert_preference(
+                self.judge
+            )
         if self.passes is None:
             return None
         verdict = float(self.label >= self.passes) if self.verdict is None else self.verdict
@@ -44,13 +46,13 @@ class LabelledScore:
         return (verdict, float(self.judge >= self.passes)) if verdict in (0.0, 1.0) else None
 
 
-def majority_verdict(verdicts: Sequence[float]) -> float:
+def find_majority_verdict(verdicts: Sequence[float]) -> float:
     """Return the majority's verdict; 0.5 if people are evenly divided."""
     ranked = Counter(verdicts).most_common(2)
     return 0.5 if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
 
 
-def side(preference: float) -> float:
+def convert_preference(preference: float) -> float:
     """Convert a preference to a verdict: 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
 
     Args:
@@ -59,7 +61,7 @@ def side(preference: float) -> float:
     return 0.5 if preference == 0.5 else float(preference > 0.5)
 
 
-def labelled_scores(tally: Tally) -> list[LabelledScore]:
+def list_labelled_scores(tally: Tally) -> list[LabelledScore]:
     """List the labelled scores of the cases that were judged."""
     judged = (row for row in tally if row.outcome != "error" and _has_labels(row.facts))
     return [label for row in judged for label in _read_labels(row)]
@@ -74,10 +76,10 @@ def _read_labels(row: Row) -> Iterator[LabelledScore]:
         people = facts.get("people") if isinstance(facts, Mapping) and facts.get("ballots") else None
         for name, label in (people or {}).items():
             if name in row.scores:
-                yield _score(row, name, label)
+                yield _make_labelled_score(row, name, label)
 
 
-def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
+def _make_labelled_score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
     scale = label.get("scale")
     return LabelledScore(
         row,
@@ -92,20 +94,24 @@ def _score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
     )
 
 
-def labels_of(tally: Tally, score: str) -> Tally:
+def select_labelled_cases(tally: Tally, score: str) -> Tally:
     """Select the cases that people labelled for this score; drop each case's other scores."""
-    rows = [label.row for label in labelled_scores(tally) if label.score == score]
+    rows = [label.row for label in list_labelled_scores(tally) if label.score == score]
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
 def judge_accuracy(tally: Tally) -> Estimate | None:
     """Compute the share of the judge's verdicts that equal people's verdicts; None if no verdict exists."""
-    return share_of_labels(
-        [(label, float(both[0] == both[1])) for label in labelled_scores(tally) if (both := label.verdicts) is not None]
+    return compute_weighted_share(
+        [
+            (label, float(both[0] == both[1]))
+            for label in list_labelled_scores(tally)
+            if (both := label.verdicts) is not None
+        ]
     )
 
 
-def share_of_labels(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
+def compute_weighted_share(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
     """Estimate the weighted mean of an outcome over labelled cases; None if `outcomes` is empty."""
     if has_equal_weights(label for label, _ in outcomes):
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
@@ -127,7 +133,7 @@ def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
 
 def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
     """List both verdicts of each labelled case, and the cases' clusters; empty if cases have unequal weights."""
-    scores = labelled_scores(tally)
+    scores = list_labelled_scores(tally)
     both = [(label.verdicts, label.row.cluster) for label in scores if has_equal_weights(scores)]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
     return [pair for pair, _ in pairs], [cluster for _, cluster in pairs]
@@ -135,7 +141,7 @@ def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
 
 def judge_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
-    return kappa(*_pair_verdicts(tally))
+    return estimate_kappa(*_pair_verdicts(tally))
 
 
 def judge_sensitivity(tally: Tally) -> Estimate | None:
@@ -149,10 +155,10 @@ def judge_specificity(tally: Tally) -> Estimate | None:
 
 
 def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
-    return share_of_labels(
+    return compute_weighted_share(
         [
             (label, float(both[1] == people))
-            for label in labelled_scores(tally)
+            for label in list_labelled_scores(tally)
             if not label.nominal and (both := label.verdicts) is not None and both[0] == people
         ]
     )
@@ -166,7 +172,7 @@ def judge_ac1(tally: Tally) -> Estimate | None:
     if not pairs:
         return None
     people, judge = zip(*pairs, strict=True)
-    ties = [0.5] if any(label.nominal for label in labelled_scores(tally)) else []
+    ties = [0.5] if any(label.nominal for label in list_labelled_scores(tally)) else []
     found = stats.ac1_interval(people, judge, categories=[0.0, 1.0, *ties], clusters=clusters)
     return Estimate(found.value, n=found.n) if math.isnan(found.low) else Estimate(*astuple(found))
 
@@ -177,7 +183,7 @@ def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair
     The lists are empty if cases have unequal weights, or if the scores have several names, because their scales may
     differ. Without `nominal`, the lists are also empty for comparisons of two answers.
     """
-    scores = labelled_scores(tally)
+    scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
         return [], []
     if scores[0].nominal and not nominal:
@@ -201,12 +207,12 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 
 def judge_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined."""
-    return rho(*_pair_scores(tally, nominal=True))
+    return estimate_rho(*_pair_scores(tally, nominal=True))
 
 
 def judge_weighted_kappa(tally: Tally) -> Estimate | None:
     """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined."""
-    return weighted_kappa(*_pair_scores(tally))
+    return estimate_weighted_kappa(*_pair_scores(tally))
 
 
 def corrected_score(score: str, tally: Tally) -> Estimate | None:
@@ -218,7 +224,7 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     from evalsuite.stats.prediction_powered import ppi_mean
 
     cases = tally.where(lambda row: CANARY not in row.tags)
-    labels = [label for label in labelled_scores(cases) if label.score == score]
+    labels = [label for label in list_labelled_scores(cases) if label.score == score]
     has_label = {label.row.case for label in labels}
     rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
     if min(len(labels), len(rest)) < FEWEST:
@@ -232,7 +238,7 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
 MUTATIONS = "mutations"  # The key of the outcomes of mutation tests, by metric, in a case's facts.
 
 
-def _judge_mutations(metric: str, tally: Tally) -> Estimate | None:
+def _compute_mutation_share(metric: str, tally: Tally) -> Estimate | None:
     """Compute the share of mutation tests that the judge passes; None if no mutation was tested."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
@@ -249,7 +255,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "rho": judge_rho,
     "weighted_kappa": judge_weighted_kappa,
     **{
-        metric: partial(_judge_mutations, metric)
+        metric: partial(_compute_mutation_share, metric)
         for metric in (*(f"detects_{kind}" for kind in CORRUPTIONS), *(f"resists_{kind}" for kind in TRICKS))
     },
 }
@@ -268,13 +274,13 @@ UNEQUAL = (
 
 def explain_unmeasured(metric: str, tally: Tally) -> str:
     """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if no known reason applies."""
-    labels = labelled_scores(tally)
+    labels = list_labelled_scores(tally)
     if metric in OF_VERDICTS and not any(label.verdicts for label in labels):
         return NO_VERDICTS
     return UNEQUAL if metric in JUDGE_METRICS and not has_equal_weights(labels) else ""
 
 
-def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+def estimate_kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if kappa is undefined.
 
     Args:
@@ -289,7 +295,7 @@ def kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = N
     return Estimate.of(kappa.value, kappa.low, kappa.high, kappa.n)
 
 
-def weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute the quadratic-weighted kappa with a jackknife interval; None if kappa is undefined.
 
     Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the ratio of the mean squared
@@ -321,7 +327,7 @@ def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
     return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan
 
 
-def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
+def estimate_rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute Spearman's rho with the interval of `rank_interval`; None if rho is undefined."""
     from evalsuite.stats.correlation import rank_interval
 
@@ -332,16 +338,16 @@ def rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) 
     return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 
-def signatures_of(facts: Mapping[str, Any]) -> dict[str, str]:
+def read_signatures(facts: Mapping[str, Any]) -> dict[str, str]:
     """Read the signature of each judged score; empty if the case has no judged scores."""
     signatures = facts.get(SIGNATURES)
     return dict(signatures) if isinstance(signatures, Mapping) else {}
 
 
-def scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
+def group_scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """Group the names of judged scores by signature."""
     scores: dict[str, list[str]] = {}
-    for name, signature in signatures_of(facts).items():
+    for name, signature in read_signatures(facts).items():
         scores.setdefault(signature, []).append(name)
     return scores
 

@@ -10,8 +10,8 @@ from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import Usage
 from evalsuite.journal.journal import Journal
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
-from evalsuite.results.run_folders import RunFolder, interruption
+from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
+from evalsuite.results.run_folders import RunFolder, explain_interruption
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
 def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     """Join shards as `merge_runs` does; the target folder may already contain some of their records."""
     infos = [folder.info() for folder in folders]
-    _check(folders, infos)
+    _check_shards(folders, infos)
     for folder in folders:
         load_run(folder)  # Detects damage before anything is written.
     target.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     return joined
 
 
-def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
+def _check_shards(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
     shards = [str(info.get("settings", {}).get("shard") or "") for info in infos]
     for folder, info, shard in zip(folders, infos, shards, strict=True):
         if info.get("settings", {}).get("partial"):
@@ -57,9 +57,9 @@ def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> Non
         raise RunError(f"{missing_are} missing; all shards of a run are merged together")
     if len(parts) > 1 or numbers != list(range(1, max(parts) + 1)):
         raise RunError(f"these are not the shards of one run, each once: {', '.join(sorted(shards))}")
-    first = _common(infos[0])
+    first = _select_common_info(infos[0])
     for folder, info in zip(folders, infos, strict=True):
-        other = _common(info)
+        other = _select_common_info(info)
         differing = sorted(name for name in first if first[name] != other.get(name))
         if differing:
             raise RunError(
@@ -68,13 +68,15 @@ def _check(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> Non
             )
 
 
-def _common(info: dict[str, Any]) -> dict[str, Any]:
+def _select_common_info(info: dict[str, Any]) -> dict[str, Any]:
     settings = {name: value for name, value in info["settings"].items() if name not in OWN}
     return settings | {"model": info["model"], "selection": info.get("selection")}
 
 
 def _make_joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    stopped = [f"shard {info['settings']['shard']}: {why}" for info in infos if (why := interruption(info)) is not None]
+    stopped = [
+        f"shard {info['settings']['shard']}: {why}" for info in infos if (why := explain_interruption(info)) is not None
+    ]
     usage = [decode_usage(info["usage"]) for info in infos if info.get("usage")]
     return {
         **infos[0],
@@ -110,7 +112,7 @@ def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[d
     for folder in folders:
         if (folder.path / JOURNAL).is_file():
             journal.answers.take_over(folder.path / JOURNAL)
-        take_in(journal, folder.path / RECORDS)
+        import_records(journal, folder.path / RECORDS)
     journal.end(max(info["started"] for info in infos), None)
     export_records(journal, target)
     journal.close()

@@ -23,22 +23,22 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 def export_records(journal: Journal, folder: Path) -> None:
     """Write each case's valid record into `records.jsonl`, replacing the file in one step."""
-    _replace(folder / RECORDS, journal.lines())
+    _replace_lines(folder / RECORDS, journal.lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
         journal.note_export()
 
 
-def _replace(file: Path, lines: Iterable[str]) -> None:
+def _replace_lines(file: Path, lines: Iterable[str]) -> None:
     draft = file.with_name(f".{file.name}.draft")
     with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
         stream.writelines(f"{line}\n" for line in lines)
     draft.replace(file)
 
 
-def bring_up_to_date(folder: Path) -> bool:
+def update_records_file(folder: Path) -> bool:
     """Write `records.jsonl` again if records of the journal are missing; return whether the journal is readable."""
-    journal = _journal(folder)
+    journal = _open_journal(folder)
     if journal is None:
         return False
     try:
@@ -52,7 +52,7 @@ def bring_up_to_date(folder: Path) -> bool:
         journal.close()
 
 
-def _journal(folder: Path) -> Journal | None:
+def _open_journal(folder: Path) -> Journal | None:
     """Open the journal; None if the journal is missing, or unreadable although `records.jsonl` exists."""
     file = folder / JOURNAL
     if not file.is_file():
@@ -77,13 +77,13 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
     return lines < journal.count()
 
 
-def take_in(journal: Journal, file: Path) -> None:
+def import_records(journal: Journal, file: Path) -> None:
     """Copy records from a file into the journal; the file belongs to another run, or its own journal is missing."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-        journal.take(_readable(lines))
+        journal.take(_list_readable_lines(lines))
 
 
-def _readable(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _list_readable_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     from evalsuite.journal.planned import same_ask
 
     for line in lines:

@@ -38,7 +38,7 @@ class EarlyEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedCounts:
     """The numbers of a benchmark's available and selected cases and samples."""
 
     cases: Count
@@ -70,7 +70,7 @@ class RunInfo:
     selection: dict[str, Any] = field(default_factory=dict)
     narrowed: bool = False
     elsewhere: list[str] | None = None
-    collected: dict[str, Collected] = field(default_factory=dict)
+    collected: dict[str, CollectedCounts] = field(default_factory=dict)
     unpriced: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     seconds: Amount = 0.0
@@ -158,13 +158,13 @@ def replace_text(file: Path, text: str) -> None:
     draft.replace(file)
 
 
-def new_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+def choose_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
     """Choose the folder of a new run, without creating it."""
     if name is None:
         stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model(model)}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return RunFolder(next(reports / name for name in names if not (reports / name).exists()))
-    check_name(reports, name)
+    check_run_name(reports, name)
     return RunFolder(reports / name)
 
 
@@ -173,10 +173,10 @@ def shorten_model(model: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40] or "model"
 
 
-def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
     """Create the folder of a new run."""
     while True:
-        folder = new_folder(reports, name, model, now)
+        folder = choose_folder(reports, name, model, now)
         try:
             folder.path.mkdir(parents=True)
         except OSError as error:
@@ -190,7 +190,7 @@ def make_folder(reports: Path, name: str | None, model: str, now: datetime) -> R
         return folder
 
 
-def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
+def check_run_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
     """Check that a new run may have this name."""
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
@@ -204,7 +204,7 @@ def check_name(reports: Path, name: str, *, otherwise: str | None = None) -> Non
         raise RunError(f"a run {name} is there already: {advice}")
 
 
-def find_folder(reports: Path, name: str) -> RunFolder:
+def find_run_folder(reports: Path, name: str) -> RunFolder:
     """Find an earlier run's folder by its name, its path, or the path of a file in it; `last` is the newest run."""
     if name != LAST:
         for path in (reports / name, Path(name)):
@@ -213,15 +213,15 @@ def find_folder(reports: Path, name: str) -> RunFolder:
                 return RunFolder(folder)
     if name != LAST and _is_file(Path(name)):
         raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
-    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=begun)
+    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_start_times)
     if name == LAST and runs:
-        return RunFolder(next((folder for folder in reversed(runs) if not _tries_out(folder)), runs[-1]))
+        return RunFolder(next((folder for folder in reversed(runs) if not _is_partial_run(folder)), runs[-1]))
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
     remedy = "name one of these or give a path" if runs else "run pytest first, or name another --reports folder"
     raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}; {remedy}")
 
 
-def _tries_out(folder: Path) -> bool:
+def _is_partial_run(folder: Path) -> bool:
     """Tell whether an unnamed run has only cases selected by -k or by id."""
     try:
         info = RunFolder(folder).info()
@@ -240,7 +240,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def begun(folder: Path) -> tuple[str, int]:
+def read_start_times(folder: Path) -> tuple[str, int]:
     """Return a sort key, even for a damaged run: when it was started, and when its `run.json` was last written."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
@@ -250,7 +250,7 @@ def begun(folder: Path) -> tuple[str, int]:
     return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 
 
-def interruption(info: Mapping[str, Any]) -> str | None:
+def explain_interruption(info: Mapping[str, Any]) -> str | None:
     """Explain why a run did not finish, according to its `run.json`; None if the run finished."""
     if info.get("stopped"):
         return str(info["stopped"])

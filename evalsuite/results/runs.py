@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_metric, decode_record, read_json_as
-from evalsuite.results.built_in import BuiltInMetrics, built_in
-from evalsuite.results.record_file import RECORDS, bring_up_to_date
-from evalsuite.results.run_folders import SUMMARY, RunFolder, find_folder
+from evalsuite.results.built_in import BuiltInMetrics, find_built_in_metric
+from evalsuite.results.record_file import RECORDS, update_records_file
+from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class GuardedMetric:
         return None
 
 
-def failure_of(metric: object) -> str:
+def get_failure(metric: object) -> str:
     """Return why a derived metric's last computation failed; empty if it did not fail."""
     return metric.failure if isinstance(metric, GuardedMetric) else ""
 
 
-class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
+class _MetricsWithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
     """Derived metrics by name: iteration lists the benchmark's own metrics, and look-up also finds built-in metrics."""
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
@@ -68,7 +68,7 @@ class _WithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
         self._scored = scored
 
     def _make_built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
-        return built_in(name) if isinstance(name, str) and name not in self._scored else None
+        return find_built_in_metric(name) if isinstance(name, str) and name not in self._scored else None
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or self._make_built_in(name) is not None
@@ -92,7 +92,7 @@ class StoredBenchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class RunBenchmark:
     """One benchmark's cases in a run."""
 
     tally: Tally  # The benchmark's cases.
@@ -122,10 +122,14 @@ class Bench:
         own: Mapping[str, Callable[[Tally], Estimate | None]] = self.benchmark.derived if self.benchmark else {}
         if self.stored:
             names = self.stored.metrics.keys() - scored - {"pass_rate"}
-            own = {name: partial(self._look_up, name) for name in sorted(names) if built_in(name) is None}
-        return _WithBuiltIn(own, scored)
+            own = {
+                name: partial(self._find_stored_value, name)
+                for name in sorted(names)
+                if find_built_in_metric(name) is None
+            }
+        return _MetricsWithBuiltIn(own, scored)
 
-    def _look_up(self, metric: str, cases: Tally) -> Estimate | None:
+    def _find_stored_value(self, metric: str, cases: Tally) -> Estimate | None:
         """Return a derived metric's stored value; only the value over all cases is stored."""
         if self.stored is None or len(cases) != len(self.tally) or len(cases) != self.stored.cases:
             raise RunError(self.gone)
@@ -138,7 +142,7 @@ class Run:
 
     folder: RunFolder  # The run's folder.
     info: Mapping[str, Any]  # The contents of `run.json`.
-    benchmarks: Mapping[str, Bench]  # The run's benchmarks by name, in alphabetical order.
+    benchmarks: Mapping[str, RunBenchmark]  # The run's benchmarks by name, in alphabetical order.
     offsets: Mapping[str, int]  # The byte offset of each case's record in `records.jsonl`.
 
     @property
@@ -160,12 +164,12 @@ class Run:
         return _Records(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
-        """Make a data frame with one row per case and the columns of `flat_row`."""
+        """Make a data frame with one row per case and the columns of `flatten_record`."""
         try:
             import pandas as pd
         except ImportError as error:
             raise RunError("frames need pandas: pip install pandas") from error
-        return pd.DataFrame([flat_row(record) for record in self.records])
+        return pd.DataFrame([flatten_record(record) for record in self.records])
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
         """Collect the declarations of a benchmark's metrics from its code and from the run's files."""
@@ -227,20 +231,20 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         RunError: the run does not exist, or a record is damaged; the message names the line.
     """
     if not isinstance(folder, RunFolder):
-        folder = find_folder(Path("reports"), str(folder))
-    journalled = bring_up_to_date(folder.path)
+        folder = find_run_folder(Path("reports"), str(folder))
+    journalled = update_records_file(folder.path)
     rows: dict[str, tuple[str, Row]] = {}
     offsets: dict[str, int] = {}
     last: dict[str, tuple[str, str, str]] = {}
-    share = _Sharing()
+    share = _ObjectSharing()
     for offset, record in _list_records(folder.path / RECORDS):
-        rows[record.case] = record.benchmark, share.row(record)
+        rows[record.case] = record.benchmark, share.make_row(record)
         offsets[record.case] = offset
         last[record.benchmark] = record.source, record.model, record.declared
     info = folder.info()
     if "seconds" in info and not journalled:
         file = folder.path / RECORDS
-        check_whole(file, folder.path / SUMMARY, len(rows), cut=ends_within_a_line(file))
+        check_completeness(file, folder.path / SUMMARY, len(rows), cut=ends_within_a_line(file))
     grouped: dict[str, list[Row]] = {}
     for benchmark, row in rows.values():
         grouped.setdefault(benchmark, []).append(row)
@@ -248,25 +252,25 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     for name in sorted(grouped):
         source, model, place = last[name]
         declared, gone = declarations.find_benchmark(name, place)
-        stored = _read_stored(folder, name) if gone else None
-        benches[name] = Bench(Tally.of(grouped[name]), source, model, declared, gone, stored)
+        stored = _read_stored_benchmarks(folder, name) if gone else None
+        benches[name] = RunBenchmark(Tally.of(grouped[name]), source, model, declared, gone, stored)
     return Run(folder, info, benches, offsets)
 
 
-def _read_stored(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
+def _read_stored_benchmarks(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
     try:
         return read_json_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
     except (KeyError, TypeError, ValueError):
         return None
 
 
-class _Sharing:
+class _ObjectSharing:
     """Makes rows that share equal objects to save memory, because most tags, usages and fingerprints repeat."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
-    def row(self, record: Record) -> Row:
+    def make_row(self, record: Record) -> Row:
         row = Row.of(record)
         return replace(
             row,
@@ -305,7 +309,7 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
         ) from error
 
 
-def check_whole(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
+def check_completeness(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
     """Check that the records of a finished run are complete."""
     expected = _read_count(summary)
     if not cut and (expected is None or cases >= expected):
@@ -332,7 +336,7 @@ def _read_count(summary: Path) -> int | None:
         return None
 
 
-def flat_row(record: Record) -> dict[str, Any]:
+def flatten_record(record: Record) -> dict[str, Any]:
     """Convert a record to one row. Tags become columns `tag.NAME`, scores `score.NAME`, several targets a JSON list."""
     target = record.target
     return {
@@ -357,6 +361,6 @@ def flat_row(record: Record) -> dict[str, Any]:
     }
 
 
-def columns_of(rows: Iterable[dict[str, Any]]) -> Sequence[str]:
+def list_columns(rows: Iterable[dict[str, Any]]) -> Sequence[str]:
     """List the columns of all rows, in order of first appearance; rows may have different columns."""
     return list(dict.fromkeys(name for row in rows for name in row))

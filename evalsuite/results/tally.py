@@ -44,7 +44,7 @@ class Estimate:
 Question = tuple[str, str]  # A sample's id without its mode, then the mode.
 
 
-def whatever_the_mode(sample: str, mode: str) -> str:
+def remove_mode(sample: str, mode: str) -> str:
     """Remove the mode from the end of a sample's id; only benchmarks with several modes append it to the id."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
@@ -74,7 +74,7 @@ class Row:
     def question(self) -> Question:
         """The question's id and its mode, which are the same in every run and epoch."""
         mode = self.tags.get("mode", "")
-        return whatever_the_mode(self.sample, mode), mode
+        return remove_mode(self.sample, mode), mode
 
     @property
     def cluster(self) -> str:
@@ -228,7 +228,7 @@ def _make_interval(
     return interval if math.isfinite(interval.high) else None
 
 
-def _no_records(case: str) -> Record:
+def _refuse_reading(case: str) -> Record:
     raise KeyError(case)
 
 
@@ -249,7 +249,7 @@ class RunView:
     tally: Tally
     judge: str | None = None
     source: str = ""
-    read: Callable[[str], Record] = field(default=_no_records)
+    read: Callable[[str], Record] = field(default=_refuse_reading)
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:

@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.stats.clustering import jackknife_interval
-from evalsuite.stats.inputs import check_labels, is_missing, probability, same_length
+from evalsuite.stats.inputs import check_labels, check_probability, check_same_length, is_missing
 from evalsuite.stats.intervals import share_interval
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
     Raises:
         ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
     """
-    same_length(a, b, "the two raters' labels")
+    check_same_length(a, b, "the two raters' labels")
     first, second = check_labels(a, "a"), check_labels(b, "b")
     of_first, of_second, n = Counter(first), Counter(second), len(first)
     chance = sum(of_first[label] * of_second[label] for label in of_first)
@@ -88,13 +88,13 @@ def kappa_interval(
         ValueError: the labels are invalid (see `cohen_kappa`), weights other than `nominal` lack categories, a label is
             not a category, or the confidence is outside of (0, 1).
     """
-    same_length(a, b, "the two raters' labels")
-    z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
-    table = _table(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
+    check_same_length(a, b, "the two raters' labels")
+    z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
+    table = _make_table(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
     value, error = _compute_kappa(table / table.sum(), _compute_credit(len(table), weights))
     reach = z * error / math.sqrt(len(a))
     low = _compute_floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
-    return Kappa(value, _clip(low), _clip(value + reach), len(a))
+    return Kappa(value, _clip_bound(low), _clip_bound(value + reach), len(a))
 
 
 def _compute_floor_of_sameness(
@@ -138,8 +138,8 @@ def clustered_kappa(
     slope = (1 - value) / (1 - mean)
     return Kappa(
         value,
-        _clip(min(low, value + slope * (agreement.low - mean))),
-        _clip(max(high, value + slope * (agreement.high - mean))),
+        _clip_bound(min(low, value + slope * (agreement.low - mean))),
+        _clip_bound(max(high, value + slope * (agreement.high - mean))),
         len(a),
     )
 
@@ -158,7 +158,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     Returns:
         A number of at most 1, where 0 is agreement by chance.
     """
-    same_length(a, b, "the two raters' labels")
+    check_same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
     chance = _compute_ac1_chance(pairs, _count_labels(pairs, categories))
     return (sum(x == y for x, y in pairs) / len(pairs) - chance) / (1 - chance)
@@ -190,17 +190,17 @@ def ac1_interval(
     pairs = list(zip(a, b, strict=True))
     number = _count_labels(pairs, categories)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
-    by_cluster = _group(pairs, groups)
-    found = jackknife_interval(by_cluster, lambda some: _log_excess(some, number), confidence=confidence)
+    by_cluster = _group_by_cluster(pairs, groups)
+    found = jackknife_interval(by_cluster, lambda some: _compute_log_excess(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _compute_ac1_chance(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
     if not math.isnan(found.low):
         low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
-    return Kappa(value, _clip(low), _clip(high), len(a))
+    return Kappa(value, _clip_bound(low), _clip_bound(high), len(a))
 
 
-def _log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+def _compute_log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
     """Compute log(1 - AC1), where 1 - AC1 is disagreement over disagreement by chance; nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
     return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, number))) if apart else math.nan
@@ -216,7 +216,7 @@ def _compute_ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], number: int)
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (number - 1)
 
 
-def _group(
+def _group_by_cluster(
     pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable]
 ) -> list[list[tuple[Hashable, Hashable]]]:
     groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
@@ -229,7 +229,7 @@ def _make_jackknife_by_cluster(
     pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
 ) -> tuple[float, float]:
     interval = jackknife_interval(
-        _group(pairs, clusters),
+        _group_by_cluster(pairs, clusters),
         lambda some: cohen_kappa([x for x, _ in some], [y for _, y in some]) if some else math.nan,
         bounds=(-1.0, 1.0),
         confidence=confidence,
@@ -238,11 +238,11 @@ def _make_jackknife_by_cluster(
     return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 
-def _clip(bound: float) -> float:
+def _clip_bound(bound: float) -> float:
     return bound if math.isnan(bound) else min(1.0, max(-1.0, bound))
 
 
-def _table(
+def _make_table(
     first: list[Hashable], second: list[Hashable], categories: Sequence[Hashable] | None, weights: Weights
 ) -> Array:
     import numpy as np
@@ -303,7 +303,7 @@ def pairwise_kappas(
     """
     kappas = {}
     for (one, a), (other, b) in combinations(raters.items(), 2):
-        same_length(a, b, f"the labels of {one} and {other}")
+        check_same_length(a, b, f"the labels of {one} and {other}")
         both = [(x, y) for x, y in zip(a, b, strict=True) if not (is_missing(x) or is_missing(y))]
         kappas[one, other] = Kappa(math.nan, math.nan, math.nan, 0)
         if both:
@@ -336,7 +336,7 @@ def kappa_floor(
         cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent label.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
-    error = (1 - probability(confidence, "confidence")) / 2
+    error = (1 - check_probability(confidence, "confidence")) / 2
     pairs = list(zip(a, b, strict=True))
     commonest = Counter([*a, *b]).most_common(1)[0][0]
     sides = list(cuts) or [frozenset({commonest})]
@@ -380,7 +380,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is
             not a number although the level needs numbers.
     """
-    counts, values = _counts(ratings)
+    counts, values = _count_values(ratings)
     if level != "nominal" and not _are_numbers(values):
         raise ValueError(f"{level} ratings must be numbers; found {values[:5]}")
     counts = counts[counts.sum(axis=1) >= 2]
@@ -394,7 +394,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     return 1 - math.fsum(observed) / expected if expected > 0 else math.nan
 
 
-def alpha_without_each_cluster(
+def compute_alpha_replicates(
     things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
     """Compute alpha of all things, then alpha without each cluster in order of first appearance, for a jackknife.
@@ -427,7 +427,7 @@ def _compute_alphas(observed: Array | float, totals: Array, distances: Array) ->
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
 
 
-def _counts(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
+def _count_values(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
     """Count how often each item got each value; return also the sorted values."""
     import numpy as np
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.stats.inputs import numbers, probability, same_length
+from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +84,7 @@ class ClusteredMean:
         return min(1.0, 2 * replace(self, mean=abs(self.mean)).pvalue_above(0.0))
 
 
-def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
+def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
     """Return each cluster's sum and number of values, in the order of the clusters' first appearance.
 
     Args:
@@ -94,7 +94,7 @@ def cluster_totals(values: Array, clusters: Labels | None) -> tuple[Array, Array
 
     if clusters is None:
         return values, np.ones_like(values)
-    same_length(values, clusters, "values and clusters")
+    check_same_length(values, clusters, "values and clusters")
     number: dict[object, int] = {}
     code = np.array([number.setdefault(name, len(number)) for name in clusters])
     return np.bincount(code, weights=values), np.bincount(code).astype(float)
@@ -110,10 +110,10 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
     G / (G - 1) and G - 1 degrees of freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With one
     value per cluster, the standard error is s / sqrt(n).
     """
-    return mean_of_clusters(*cluster_totals(numbers(values), clusters))
+    return compute_mean_of_clusters(*sum_clusters(check_numbers(values), clusters))
 
 
-def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
+def compute_mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
     """Compute the same as `clustered_mean`, from the sum and the number of values of each cluster."""
     import numpy as np
 
@@ -125,10 +125,10 @@ def mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
     if np.max(abs(residuals)) <= ROUNDING * np.max(abs(totals)):
         return ClusteredMean(mean, 0.0, count, count - 1.0)
     error = math.sqrt(math.fsum(residuals**2 / (1 - shares))) / n
-    return ClusteredMean(mean, error, count, satterthwaite_freedom(shares))
+    return ClusteredMean(mean, error, count, compute_satterthwaite_freedom(shares))
 
 
-def satterthwaite_freedom(shares: Array) -> float:
+def compute_satterthwaite_freedom(shares: Array) -> float:
     """Compute the degrees of freedom of the CR2 variance of a mean: (trace M)^2 / trace(M^2).
 
     M is the covariance of the clusters' adjusted residuals under the usual working model of independent cases. For a
@@ -160,21 +160,21 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
         ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is outside of
             (0, 1).
     """
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     interval = clustered_mean(values, clusters).interval(confidence)
     # Use a tolerance, because sums of equal values may differ by rounding errors.
     noise = _SAME * max(map(abs, values))
     return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)
 
 
-def unlike_share(clusters: int, confidence: float = 0.95) -> float:
+def bound_unequal_share(clusters: int, confidence: float = 0.95) -> float:
     """Compute an upper bound of the population's share of deviating clusters if all observed clusters are equal."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
-    return float(-math.expm1(math.log((1 - probability(confidence, "confidence")) / 2) / clusters))
+    return float(-math.expm1(math.log((1 - check_probability(confidence, "confidence")) / 2) / clusters))
 
 
-def interval_of_sameness(
+def make_sameness_interval(
     value: float, clusters: int, bounds: tuple[float, float], confidence: float = 0.95
 ) -> Interval:
     """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
@@ -183,14 +183,14 @@ def interval_of_sameness(
     of clusters changes such a statistic by at most p times the distance to the bound. Kappa can change more (see
     `kappa_floor`), and so can rank correlations (see `rank_interval`).
     """
-    share = unlike_share(clusters, confidence)
+    share = bound_unequal_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))
 
 
-def interval_within(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
-    """Compute the t interval within the scale; if all clusters are equal, use `interval_of_sameness`."""
+def make_bounded_interval(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
+    """Compute the t interval within the scale; if all clusters are equal, use `make_sameness_interval`."""
     if mean.error == 0:
-        return interval_of_sameness(mean.mean, clusters, (-scale, scale), confidence)
+        return make_sameness_interval(mean.mean, clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)
     return Interval(max(-scale, interval.low), min(scale, interval.high))
 
@@ -221,20 +221,20 @@ def jackknife_interval(
     Returns:
         The interval; (nan, nan) if the statistic is undefined for all items or without one of the clusters, if
         there are fewer than two clusters, or if leaving out clusters never changes the value (see
-        `interval_of_sameness`).
+        `make_sameness_interval`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).
     """
     if len(clusters) < FEWEST_CLUSTERS:
-        probability(confidence, "confidence")
+        check_probability(confidence, "confidence")
         return Interval(math.nan, math.nan)
     value = statistic([item for cluster in clusters for item in cluster])
-    without = [_without(clusters, at, statistic) for at in range(len(clusters))]
-    return interval_of_replicates(value, without, bounds=bounds, confidence=confidence)
+    without = [_compute_without(clusters, at, statistic) for at in range(len(clusters))]
+    return make_replicates_interval(value, without, bounds=bounds, confidence=confidence)
 
 
-def interval_of_replicates(
+def make_replicates_interval(
     value: float,
     without: Sequence[float],
     *,
@@ -244,7 +244,7 @@ def interval_of_replicates(
     """Compute the jackknife interval from the statistic of all items and its values without each cluster."""
     from scipy.special import stdtrit
 
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     count = len(without)
     if count < FEWEST_CLUSTERS:
         return Interval(math.nan, math.nan)
@@ -256,11 +256,11 @@ def interval_of_replicates(
     return Interval(max(bounds[0], value - reach), min(bounds[1], value + reach))
 
 
-def pvalue_of_replicates(value: float, without: Sequence[float]) -> float:
-    """Compute the two-sided p-value of a statistic whose null value is 0, by the t test of `interval_of_replicates`."""
+def compute_replicates_pvalue(value: float, without: Sequence[float]) -> float:
+    """Compute the two-sided p-value of the null value 0, by the t test of `make_replicates_interval`."""
     from scipy.special import stdtr, stdtrit
 
-    interval = interval_of_replicates(value, without)
+    interval = make_replicates_interval(value, without)
     if math.isnan(interval.low) or not interval.low < interval.high:
         return math.nan
     freedom = len(without) - 1
@@ -268,5 +268,5 @@ def pvalue_of_replicates(value: float, without: Sequence[float]) -> float:
     return 2 * float(stdtr(freedom, -abs(value) / error))
 
 
-def _without(clusters: Sequence[Sequence[T]], left_out: int, statistic: Callable[[list[T]], float]) -> float:
+def _compute_without(clusters: Sequence[Sequence[T]], left_out: int, statistic: Callable[[list[T]], float]) -> float:
     return statistic([item for at, cluster in enumerate(clusters) if at != left_out for item in cluster])

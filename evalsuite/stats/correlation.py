@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evalsuite.stats.clustering import Interval, interval_of_replicates
-from evalsuite.stats.inputs import numbers, same_length
+from evalsuite.stats.clustering import Interval, make_replicates_interval
+from evalsuite.stats.inputs import check_numbers, check_same_length
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -60,8 +60,8 @@ def _test_pairs(test: str, x: Values, y: Values) -> Significance:
     """Apply a test of scipy; the result is undefined with fewer than three pairs or if one list is constant."""
     import scipy.stats
 
-    same_length(x, y, "x and y")
-    first, second = numbers(x, "x"), numbers(y, "y")
+    check_same_length(x, y, "x and y")
+    first, second = check_numbers(x, "x"), check_numbers(y, "y")
     if len(first) < FEWEST or first.min() == first.max() or second.min() == second.max():
         return UNDEFINED
     result = getattr(scipy.stats, test)(first, second)
@@ -84,20 +84,20 @@ def welch_anova(*groups: Values) -> Significance:
 
     if len(groups) < 2:
         raise ValueError(f"an analysis of variance compares at least two groups; got {len(groups)}")
-    arrays = [numbers(group, f"group {at}") for at, group in enumerate(groups, 1)]
+    arrays = [check_numbers(group, f"group {at}") for at, group in enumerate(groups, 1)]
     if any(len(array) < 2 or array.min() == array.max() for array in arrays):
         return UNDEFINED
     result = f_oneway(*arrays, equal_var=False)
     return Significance(float(result.statistic), float(result.pvalue))
 
 
-def rank_replicates(
+def compute_rank_replicates(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
     """Compute the mean coefficient of several pairs of variables: over all cases, then without each cluster."""
     if len(clusters) < FEWEST:
         return math.nan, []
-    each = [without_each_cluster(x, y, clusters, coefficient) for x, y in variables]
+    each = [compute_without_each_cluster(x, y, clusters, coefficient) for x, y in variables]
     whole = math.fsum(value for value, _ in each) / len(each)
     return whole, [math.fsum(left) / len(each) for left in zip(*(left for _, left in each), strict=True)]
 
@@ -112,13 +112,15 @@ def rank_interval(
     is extended to two coefficients: one with two additional clusters of opposite extremes, one with two of equal
     extremes. This extension is evalsuite's own; `docs/statistics.md` has its simulation.
     """
-    value, without = rank_replicates(variables, clusters, coefficient)
+    value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
         return value, Interval(math.nan, math.nan)
-    scaled = interval_of_replicates(_transform(value), [_transform(left) for left in without], confidence=confidence)
+    scaled = make_replicates_interval(
+        _apply_fisher(value), [_apply_fisher(left) for left in without], confidence=confidence
+    )
     size = MORE_CLUSTERS * max(1, round(len(clusters) / len(without)))
     with_more = [
-        rank_replicates(
+        compute_rank_replicates(
             [_add_extremes(x, y, size, up=up, opposite=opposite) for x, y in variables],
             [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
             coefficient,
@@ -135,7 +137,7 @@ MORE_CLUSTERS = 2  # Added clusters. In simulations (12 to 100 pairs), up to 6% 
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 
-def _transform(coefficient: float) -> float:
+def _apply_fisher(coefficient: float) -> float:
     return math.atanh(max(-NEARLY_ONE, min(NEARLY_ONE, coefficient)))
 
 
@@ -151,7 +153,7 @@ Coefficient = Literal["pearson", "spearman", "kendall"]
 CELLS_AT_ONCE = 2_000_000  # Maximum table cells in memory at a time: about 16 MB per copy.
 
 
-def without_each_cluster(
+def compute_without_each_cluster(
     x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
     """Compute the coefficient of all cases, then without each cluster, in order of the clusters' first appearance."""
@@ -293,10 +295,10 @@ def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
 
 def spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
     """Compute Spearman's rho with mean ranks for ties; NaN as for `pearson_r`."""
-    return pearson_r(mean_ranks(one), mean_ranks(two)) if len(one) >= FEWEST else np.nan
+    return pearson_r(compute_mean_ranks(one), compute_mean_ranks(two)) if len(one) >= FEWEST else np.nan
 
 
-def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
+def compute_mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     """Compute ranks from 1 with mean ranks for ties, four times as fast as scipy's `rankdata`."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Labels = Sequence[Hashable] | Array
 
 
-def numbers(values: Values, name: str = "values") -> Array:
+def check_numbers(values: Values, name: str = "values") -> Array:
     """Convert the values to a one-dimensional array of floats."""
     import numpy as np
 
@@ -29,16 +29,16 @@ def numbers(values: Values, name: str = "values") -> Array:
     return array
 
 
-def binary(values: Values, name: str = "values") -> Array:
+def check_binary(values: Values, name: str = "values") -> Array:
     """Convert the values to an array of zeros and ones."""
-    array = numbers(values, name)
+    array = check_numbers(values, name)
     wrong = array[(array != 0) & (array != 1)]
     if wrong.size:
         raise ValueError(f"{name} must hold only 0 and 1; found {wrong[0]:g}")
     return array
 
 
-def within(array: Array, low: float, high: float, name: str) -> Array:
+def check_within(array: Array, low: float, high: float, name: str) -> Array:
     """Check that all values lie in [low, high], and return the array."""
     if array.min() < low or array.max() > high:
         worst = array.min() if array.min() < low else array.max()
@@ -46,7 +46,7 @@ def within(array: Array, low: float, high: float, name: str) -> Array:
     return array
 
 
-def same_length(first: Sized, second: Sized, names: str) -> None:
+def check_same_length(first: Sized, second: Sized, names: str) -> None:
     """Check that two lists, which are paired by position, have the same length."""
     if len(first) != len(second):
         raise ValueError(f"{names} are paired by position but have {len(first)} and {len(second)} entries")
@@ -68,14 +68,14 @@ def check_labels(labels: Labels, name: str) -> list[Hashable]:
     return listed
 
 
-def probability(value: float, name: str) -> float:
+def check_probability(value: float, name: str) -> float:
     """Check that a probability lies strictly between 0 and 1, and return it."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value}")
     return value
 
 
-def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int = 60) -> float:
+def find_by_bisection(holds: Callable[[float], bool], low: float, high: float, halvings: int = 60) -> float:
     """Find the largest number between two bounds for which a condition holds, by halving the range."""
     for _ in range(halvings):
         middle = (low + high) / 2

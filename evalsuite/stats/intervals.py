@@ -7,8 +7,8 @@ import random
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evalsuite.stats.clustering import ROUNDING, Interval, cluster_totals, mean_of_clusters
-from evalsuite.stats.inputs import binary, bisect, numbers, probability, within
+from evalsuite.stats.clustering import ROUNDING, Interval, compute_mean_of_clusters, sum_clusters
+from evalsuite.stats.inputs import check_binary, check_numbers, check_probability, check_within, find_by_bisection
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
@@ -37,7 +37,7 @@ def wilson_interval(successes: float, n: float, confidence: float = 0.95) -> Int
         raise ValueError(f"a share needs at least one case; got n={n}")
     if not 0 <= successes <= n:
         raise ValueError(f"successes must lie between 0 and n={n}; got {successes}")
-    z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
+    z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
     share, weight = float(successes / n), float(z * z / n)
     centre = (share + weight / 2) / (1 + weight)
     reach = math.sqrt(weight * share * (1 - share) + weight * weight / 4) / (1 + weight)
@@ -55,7 +55,7 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     half, failures = (1 - confidence) / 2, n - successes
     if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
         # For few cases, use a plain sum, because importing scipy takes a tenth of a second.
-        return _make_exact_of_few(int(successes), int(n), half)
+        return _make_exact_interval_of_few(int(successes), int(n), half)
     from scipy.special import betaincinv
 
     low = float(betaincinv(successes, failures + 1, half)) if successes else 0.0
@@ -63,17 +63,25 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     return Interval(low, high)
 
 
-def _make_exact_of_few(successes: int, n: int, half: float) -> Interval:
+def _make_exact_interval_of_few(successes: int, n: int, half: float) -> Interval:
     failures = n - successes
     if failures < successes:
-        turned = _make_exact_of_few(failures, n, half)
+        turned = _make_exact_interval_of_few(failures, n, half)
         return Interval(1 - turned.high, 1 - turned.low)
-    low = bisect(lambda share: _at_most(successes - 1, n, share) > 1 - half, 0.0, 1.0) if successes else 0.0
-    high = bisect(lambda share: _at_most(successes, n, share) > half, 0.0, 1.0) if failures else 1.0
+    low = (
+        find_by_bisection(lambda share: _compute_binomial_cdf(successes - 1, n, share) > 1 - half, 0.0, 1.0)
+        if successes
+        else 0.0
+    )
+    high = (
+        find_by_bisection(lambda share: _compute_binomial_cdf(successes, n, share) > half, 0.0, 1.0)
+        if failures
+        else 1.0
+    )
     return Interval(low, high)
 
 
-def _at_most(k: int, n: int, share: float) -> float:
+def _compute_binomial_cdf(k: int, n: int, share: float) -> float:
     """Compute the binomial probability of at most k successes in n trials."""
     start = n * math.log1p(-share)
     odds, log_term, terms = math.log(share) - math.log1p(-share), start, [start]
@@ -114,14 +122,14 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     Raises:
         ValueError: as for `mean_interval`, or a value is neither 0 nor 1.
     """
-    array = binary(values)
-    totals, sizes = cluster_totals(array, clusters)
+    array = check_binary(values)
+    totals, sizes = sum_clusters(array, clusters)
     if len(totals) == len(array):
         return count_interval(float(array.sum()), len(array), confidence)
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     if len(totals) == 1:
         return Interval(0.0, 1.0)
-    mean, n = mean_of_clusters(totals, sizes), float(len(totals))
+    mean, n = compute_mean_of_clusters(totals, sizes), float(len(totals))
     if 0 < mean.mean < 1 and mean.error > 0:
         variance = mean.mean * (1 - mean.mean)
         n = variance / max(mean.error**2, variance / len(array))
@@ -146,9 +154,9 @@ def bootstrap_interval(
     """
     import numpy as np
 
-    probability(confidence, "confidence")
-    array = numbers(values)
-    totals, sizes = cluster_totals(array, clusters)
+    check_probability(confidence, "confidence")
+    array = check_numbers(values)
+    totals, sizes = sum_clusters(array, clusters)
     means = totals / sizes
     if len(totals) == 1 or np.ptp(means) <= ROUNDING * np.max(abs(means)):
         return Interval(-math.inf, math.inf)
@@ -205,21 +213,21 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
     """
     import numpy as np
 
-    tail = (1 - probability(confidence, "confidence")) / 2
-    totals, sizes = cluster_totals(within(numbers(values), 0, math.inf, "amounts"), clusters)
-    if len(totals) < FEWEST_AMOUNTS or mean_of_clusters(totals, sizes).error == 0:
+    tail = (1 - check_probability(confidence, "confidence")) / 2
+    totals, sizes = sum_clusters(check_within(check_numbers(values), 0, math.inf, "amounts"), clusters)
+    if len(totals) < FEWEST_AMOUNTS or compute_mean_of_clusters(totals, sizes).error == 0:
         return Interval(0.0, math.inf)
-    low = _bound_of_skewed(totals, sizes, 1 - tail)
+    low = _compute_skewed_bound(totals, sizes, 1 - tail)
     size, greatest = float(sizes.mean()), max((totals / sizes).tolist())
-    high = _bound_of_skewed(np.append(totals, size * greatest), np.append(sizes, size), tail)
+    high = _compute_skewed_bound(np.append(totals, size * greatest), np.append(sizes, size), tail)
     return Interval(max(0.0, low), high)
 
 
-def _bound_of_skewed(totals: Array, sizes: Array, level: float) -> float:
+def _compute_skewed_bound(totals: Array, sizes: Array, level: float) -> float:
     """Compute the mean minus the error times the transformed t quantile; levels below 0.5 give upper bounds."""
     import numpy as np
 
-    mean = mean_of_clusters(totals, sizes)
+    mean = compute_mean_of_clusters(totals, sizes)
     residuals = totals - sizes * mean.mean
     residuals = residuals / np.abs(residuals).max()  # Scaled, so that cubes of tiny amounts are not rounded to zero.
     skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
@@ -262,9 +270,9 @@ def betting_interval(
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"values need a range with low below high; got {low} and {high}")
-    array = (within(numbers(values), low, high, "values") - low) / (high - low)
-    target = math.log(2 / (1 - probability(confidence, "confidence")))
-    totals, sizes = cluster_totals(array, clusters)
+    array = (check_within(check_numbers(values), low, high, "values") - low) / (high - low)
+    target = math.log(2 / (1 - check_probability(confidence, "confidence")))
+    totals, sizes = sum_clusters(array, clusters)
     order = random.Random(0).sample(range(len(totals)), len(totals))  # noqa: S311 - an order, no secret
     shares, means = (sizes / sizes.max())[order], (totals / sizes)[order]
     centre = math.fsum(totals) / math.fsum(sizes)
@@ -286,7 +294,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
         return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
-    return bisect(lambda mean: wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
+    return find_by_bisection(lambda mean: wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from evalsuite.stats.clustering import ClusteredMean, cluster_totals, interval_within, mean_of_clusters
-from evalsuite.stats.inputs import numbers, probability, same_length, within
-from evalsuite.stats.paired import discordant, mcnemar_pvalue, tango_interval, tango_pvalue
+from evalsuite.stats.clustering import ClusteredMean, compute_mean_of_clusters, make_bounded_interval, sum_clusters
+from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length, check_within
+from evalsuite.stats.paired import count_discordant, mcnemar_pvalue, tango_interval, tango_pvalue
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class LossTest:
         """
         from scipy.special import ndtri, stdtrit
 
-        chances = ((1 + probability(confidence, "confidence")) / 2, EQUAL_PASSES)
+        chances = ((1 + check_probability(confidence, "confidence")) / 2, EQUAL_PASSES)
         quantiles = [ndtri(p) if math.isinf(self.freedom) else stdtrit(self.freedom, p) for p in chances]
         return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
 
@@ -117,7 +117,7 @@ class PairedClusters:
         """Test the loss, given each cluster's summed differences and its number of cases."""
         if self.shares:
             return _test_shares(int((totals < 0).sum()), int((totals > 0).sum()), len(totals), self.margin)
-        return _test_means(mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
+        return _test_means(compute_mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,21 +218,21 @@ def compare_paired(
     """
     if not 0 < margin < scale:
         raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
-    same_length(baseline, candidate, "baseline and candidate")
-    before, after = numbers(baseline, "baseline"), numbers(candidate, "candidate")
-    within(after - before, -scale, scale, "differences")
+    check_same_length(baseline, candidate, "baseline and candidate")
+    before, after = check_numbers(baseline, "baseline"), check_numbers(candidate, "candidate")
+    check_within(after - before, -scale, scale, "differences")
     if lower_is_better:
         before, after = after, before
     lowest = min(before.min(), after.min())
     pairs = PairedClusters(
-        cluster_totals(before - lowest, clusters)[0],
-        *cluster_totals(after - lowest, clusters),
+        sum_clusters(before - lowest, clusters)[0],
+        *sum_clusters(after - lowest, clusters),
         margin=margin,
         scale=scale,
         shares=scale == 1 and _are_independent_outcomes(before, after, clusters),
     )
     result = (_compare_shares if pairs.shares else _compare_means)(before, after, clusters, pairs, confidence)
-    return _swap_back(result) if lower_is_better else result
+    return _exchange_runs(result) if lower_is_better else result
 
 
 def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | None) -> bool:
@@ -240,7 +240,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
 
 
-def _swap_back(result: NonInferiority) -> NonInferiority:
+def _exchange_runs(result: NonInferiority) -> NonInferiority:
     """Exchange baseline and candidate in a result that was computed with both exchanged."""
     return replace(
         result,
@@ -266,7 +266,7 @@ def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
 def _compare_shares(
     before: Array, after: Array, _clusters: Labels | None, pairs: PairedClusters, confidence: float
 ) -> NonInferiority:
-    lost, won = discordant(before, after)
+    lost, won = count_discordant(before, after)
     n = len(before)
     interval = tango_interval(lost, won, n, confidence)
     return NonInferiority(
@@ -286,7 +286,7 @@ def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float,
     n = int(sizes.sum())
     return LossTest(
         n=n,
-        pvalue=max(mean.pvalue_two_sided(), _sign_bound(totals)),
+        pvalue=max(mean.pvalue_two_sided(), _compute_sign_flip_bound(totals)),
         pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, scale),
         deteriorated=mean.mean < 0,
         margin=margin,
@@ -298,9 +298,9 @@ def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float,
 def _compare_means(
     before: Array, after: Array, clusters: Labels | None, pairs: PairedClusters, confidence: float
 ) -> NonInferiority:
-    totals, sizes = cluster_totals(after - before, clusters)
-    mean = mean_of_clusters(totals, sizes)
-    interval = interval_within(mean, mean.clusters, confidence, pairs.scale)
+    totals, sizes = sum_clusters(after - before, clusters)
+    mean = compute_mean_of_clusters(totals, sizes)
+    interval = make_bounded_interval(mean, mean.clusters, confidence, pairs.scale)
     return NonInferiority(
         **asdict(_test_means(mean, totals, sizes, pairs.margin, pairs.scale)),
         baseline=float(before.mean()),
@@ -319,7 +319,7 @@ def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 
-def _sign_bound(totals: Array) -> float:
+def _compute_sign_flip_bound(totals: Array) -> float:
     """Compute the lowest possible p-value of a two-sided sign-flip test: 2^(1 - k) for k clusters that changed.
 
     The t test needs this bound because similar runs differ in few cases. By the t test alone, four losses and no gain
@@ -337,7 +337,7 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
     binomial test that counts every loss as the greatest possible loss (see `_compute_rare_losses`).
     """
     size, count = float(sizes.mean()), len(totals)
-    guarded = mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
+    guarded = compute_mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
     net = math.fsum(totals) / (size * scale)
     return max(guarded.pvalue_above(-margin), _compute_rare_losses(net, count, margin / scale))
 
@@ -414,7 +414,9 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     gained = ClusteredMean(gain, error, count, count - 1.0)
     one = scale / (clusters + 1)
     guarded = replace(gained, mean=gain - one, error=math.hypot(error, one))
-    interval = interval_within(replace(gained, mean=difference), clusters, probability(confidence, "confidence"), scale)
+    interval = make_bounded_interval(
+        replace(gained, mean=difference), clusters, check_probability(confidence, "confidence"), scale
+    )
     return NonInferiority(
         n=n,
         baseline=values[0],
@@ -454,7 +456,7 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
     Raises:
         ValueError: the list is empty, or the confidence is outside of (0, 1).
     """
-    level = 1 - probability(confidence, "confidence")
+    level = 1 - check_probability(confidence, "confidence")
     no_worse = holm([comparison.pvalue_no_worse for comparison in comparisons])
     changed = holm([comparison.pvalue for comparison in comparisons])
     return [
@@ -473,7 +475,7 @@ def holm(pvalues: Values) -> list[float]:
     Raises:
         ValueError: the list is empty, or a p-value is not in [0, 1].
     """
-    array = within(numbers(pvalues, "pvalues"), 0, 1, "pvalues")
+    array = check_within(check_numbers(pvalues, "pvalues"), 0, 1, "pvalues")
     adjusted, worst = [0.0] * len(array), 0.0
     for done, at in enumerate(array.argsort(kind="stable")):
         worst = max(worst, min(1.0, (len(array) - done) * float(array[at])))

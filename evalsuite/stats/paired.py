@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evalsuite.stats.clustering import Interval, clustered_mean, interval_within
-from evalsuite.stats.inputs import binary, bisect, numbers, probability, same_length
+from evalsuite.stats.clustering import Interval, clustered_mean, make_bounded_interval
+from evalsuite.stats.inputs import check_binary, check_numbers, check_probability, check_same_length, find_by_bisection
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Labels, Values
@@ -49,7 +49,7 @@ def paired_difference(
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
         scale: the largest difference that two scores can have, if known. The interval then stays within this scale. If
-            all clusters differ by the same amount, `interval_of_sameness` computes the interval. Scores of 0 and 1
+            all clusters differ by the same amount, `make_sameness_interval` computes the interval. Scores of 0 and 1
             without clusters get Tango's score interval.
 
     Returns:
@@ -59,22 +59,22 @@ def paired_difference(
         ValueError: the list is empty, a number is not finite, lists differ in length, or the confidence is outside of
             (0, 1).
     """
-    probability(confidence, "confidence")
-    same_length(baseline, candidate, "baseline and candidate")
-    before, after = numbers(baseline, "baseline"), numbers(candidate, "candidate")
+    check_probability(confidence, "confidence")
+    check_same_length(baseline, candidate, "baseline and candidate")
+    before, after = check_numbers(baseline, "baseline"), check_numbers(candidate, "candidate")
     mean = clustered_mean(after - before, clusters)
     interval = mean.interval(confidence)
     if scale == 1 and clusters is None and all(((each == 0) | (each == 1)).all() for each in (before, after)):
-        interval = tango_interval(*discordant(before, after), len(before), confidence)
+        interval = tango_interval(*count_discordant(before, after), len(before), confidence)
     elif scale is not None:
-        interval = interval_within(mean, mean.clusters, confidence, scale)
+        interval = make_bounded_interval(mean, mean.clusters, confidence, scale)
     return PairedDifference(mean.mean, interval.low, interval.high, mean.pvalue_two_sided())
 
 
-def discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
+def count_discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
     """Count the cases that were lost (from 1 to 0) and the cases that were won (from 0 to 1)."""
-    same_length(baseline, candidate, "baseline and candidate")
-    before, after = binary(baseline, "baseline"), binary(candidate, "candidate")
+    check_same_length(baseline, candidate, "baseline and candidate")
+    before, after = check_binary(baseline, "baseline"), check_binary(candidate, "candidate")
     return int((before > after).sum()), int((before < after).sum())
 
 
@@ -91,7 +91,7 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     Raises:
         ValueError: a value is neither 0 nor 1, or the lists differ in length.
     """
-    return mcnemar_pvalue(*discordant(baseline, candidate))
+    return mcnemar_pvalue(*count_discordant(baseline, candidate))
 
 
 def mcnemar_pvalue(lost: int, won: int) -> float:
@@ -139,8 +139,12 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
     """
     if not n > 0 or min(lost, won) < 0 or lost + won > n:
         raise ValueError(f"lost + won ({lost + won}) must lie between 0 and n={n}, and neither may be negative")
-    z = NormalDist().inv_cdf((1 + probability(confidence, "confidence")) / 2)
+    z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
     centre = (won - lost) / n
-    low = bisect(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)
-    high = 1.0 if tango_z(lost, won, n, 1.0) >= -z else bisect(lambda d: tango_z(lost, won, n, d) >= -z, centre, 1.0)
+    low = find_by_bisection(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)
+    high = (
+        1.0
+        if tango_z(lost, won, n, 1.0) >= -z
+        else find_by_bisection(lambda d: tango_z(lost, won, n, d) >= -z, centre, 1.0)
+    )
     return Interval(low, high)

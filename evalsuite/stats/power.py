@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import numbers, probability
+from evalsuite.stats.inputs import check_numbers, check_probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,12 +42,12 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
     changed = np.arange(first, last + 1)
     wins = _find_most_wins(first, last, 1 - confidence)
-    shown = _at_most(wins, changed, (1 - difference / discordance) / 2)
+    shown = _compute_binomial_cdf(wins, changed, (1 - difference / discordance) / 2)
     return float((_compute_binomial(changed, n, discordance) * shown).sum())
 
 
 def _check_share(n: int, discordance: float, difference: float, confidence: float) -> None:
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     if n < 1 or not 0 <= discordance <= 1 or not 0 < difference <= 1:
         raise ValueError(
             f"power needs n above 0, discordance in [0, 1] and a drop in (0, 1]; "
@@ -63,7 +63,7 @@ def _compute_binomial(k: Array, n: int, share: float) -> Array:
     return np.asarray(np.exp(ways + xlogy(k, share) + xlog1py(n - k, -share)))
 
 
-def _at_most(k: Array, n: Array, share: float) -> Array:
+def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
     """Compute the probability of at most k successes in n trials; `betainc` is 20 times as fast as scipy's `bdtr`."""
     from scipy.special import betainc
 
@@ -77,7 +77,7 @@ def _find_most_wins(first: int, last: int, level: float) -> Array:
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # If half of the changes are wins, nothing dropped.
     while (many - few > 1).any():
         middle = (few + many) // 2
-        significant = 2 * _at_most(middle, changed, 0.5) <= level
+        significant = 2 * _compute_binomial_cdf(middle, changed, 0.5) <= level
         few, many = np.where(significant, middle, few), np.where(significant, many, middle)
     return few
 
@@ -98,7 +98,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     Raises:
         ValueError: an argument is invalid for `power_share`, or the power is not in (0, 1).
     """
-    probability(power, "power")
+    check_probability(power, "power")
     if power_share(n, discordance, 1.0, confidence) < power:
         return math.inf
     low, high = 0.0, 1.0
@@ -134,7 +134,7 @@ def power_mean(n: int, deviation: float, difference: float, confidence: float = 
 
 
 def _check_mean(n: int, deviation: float, confidence: float) -> None:
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     if n < 2 or not 0 < deviation < math.inf:
         raise ValueError(f"power needs at least 2 clusters that vary; got n={n}, deviation={deviation}")
 
@@ -170,7 +170,7 @@ def detectable_mean(
     from scipy.special import nctdtrinc, stdtrit
 
     _check_mean(n, deviation, confidence)
-    probability(power, "power")
+    check_probability(power, "power")
     freedom = n - 1 if freedom is None else freedom
     threshold = stdtrit(freedom, (1 + confidence) / 2)
     errors = float(nctdtrinc(freedom, 1 - power, threshold))  # The drop as a multiple of its standard error.
@@ -185,7 +185,7 @@ def compute_dispersion(scores: Values, scale: float) -> float:
 
     A loss adds this share of the variance of falls by the whole scale.
     """
-    array = numbers(scores, "scores")
+    array = check_numbers(scores, "scores")
     mean = float((array - array.min()).mean())
     greatest = mean * (scale - mean)
     return min(1.0, float(array.var()) / greatest) if greatest > 0 else 1.0
@@ -206,8 +206,8 @@ def required_n_share(difference: float, discordance: float, *, confidence: float
     Raises:
         ValueError: an argument is out of range, or a billion cases are not enough.
     """
-    probability(power, "power")
-    return _fewest(lambda n: power_share(n, discordance, difference, confidence) >= power, 1)
+    check_probability(power, "power")
+    return _find_fewest(lambda n: power_share(n, discordance, difference, confidence) >= power, 1)
 
 
 def required_n_mean(difference: float, deviation: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
@@ -215,11 +215,11 @@ def required_n_mean(difference: float, deviation: float, *, confidence: float = 
 
     Arguments and errors are as for `required_n_share` and `power_mean`.
     """
-    probability(power, "power")
-    return _fewest(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
+    check_probability(power, "power")
+    return _find_fewest(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
 
 
-def _fewest(enough: Callable[[int], bool], start: int) -> int:
+def _find_fewest(enough: Callable[[int], bool], start: int) -> int:
     low, high = start - 1, start
     while not enough(high):
         if high > MOST_CASES:
@@ -250,7 +250,7 @@ class DifferenceVariance:
     # The share of the greatest variance that a loss adds; see `compute_dispersion`.
     dispersion: float = 0.0
 
-    def of(self, before: int, after: int, loss: float = 0.0) -> float:
+    def compute_variance(self, before: int, after: int, loss: float = 0.0) -> float:
         """Compute the variance of one question's difference, given the number of epochs in each run and the loss."""
         widened = self._compute_widening(after) * max(0.0, loss * (self.width - loss))
         return (self.between + self.within / before + self.within / after + widened) * self.crowding
@@ -260,16 +260,16 @@ class DifferenceVariance:
         noise = self.within / (self.between + self.within) if self.within else 0.0
         return self.dispersion * (1 - noise + noise / after)
 
-    def questions(self, loss: float, before: int, after: int) -> int:
+    def count_questions_needed(self, loss: float, before: int, after: int) -> int:
         """Compute how many questions are needed to show a loss with a power of 80%, two-sided at 5%."""
-        variance = self.of(before, after, loss)
+        variance = self.compute_variance(before, after, loss)
         if self.shares and before == after == 1:
             return required_n_share(loss, min(1.0, variance + loss * loss))
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
-    def detectable(self, questions: int, before: int, after: int) -> float:
+    def compute_detectable_loss(self, questions: int, before: int, after: int) -> float:
         """Compute the smallest loss that this many questions show with a power of 80%; infinity if they show none."""
-        variance = self.of(before, after)
+        variance = self.compute_variance(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))
         if questions < 2:
@@ -278,19 +278,19 @@ class DifferenceVariance:
         least = 1e-9 * self.width  # Equal scores need a deviation above 0.
         return detectable_mean(questions, math.sqrt(variance) or least, scale=self.width, widening=widening)
 
-    def epochs(self, loss: float, questions: int) -> int | None:
+    def count_epochs_needed(self, loss: float, questions: int) -> int | None:
         """Compute how many epochs both runs need to show a loss on this many questions; None if 1,000 are too few."""
-        if self.detectable(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
+        if self.compute_detectable_loss(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
             return None
         few, enough = 0, MOST_EPOCHS
         while enough - few > 1:
             middle = (few + enough) // 2
-            shown = self.detectable(questions, middle, middle) <= loss
+            shown = self.compute_detectable_loss(questions, middle, middle) <= loss
             few, enough = (few, middle) if shown else (middle, enough)
         return enough
 
 
-def within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
+def estimate_within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
     """Pool the variance of a question's scores over its epochs; None if no question has two epochs."""
     squares, freedom = [], 0
     for scores in epochs:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import numbers, probability, same_length, within
+from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length, check_within
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Values
@@ -73,19 +73,19 @@ def ppi_mean(
         ValueError: a list is empty or contains values that are not finite or out of bounds, labels, judged and weights
             differ in length, a weight is not above 0, or the confidence is not in (0, 1).
     """
-    level = (1 + probability(confidence, "confidence")) / 2
-    same_length(labels, judged, "labels and judged")
-    human, machine = numbers(labels, "labels"), numbers(judged, "judged")
-    rest = numbers(judged_only, "judged_only")
+    level = (1 + check_probability(confidence, "confidence")) / 2
+    check_same_length(labels, judged, "labels and judged")
+    human, machine = check_numbers(labels, "labels"), check_numbers(judged, "judged")
+    rest = check_numbers(judged_only, "judged_only")
     low, high = bounds or _make_range(human, machine, rest)
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
-        within(scores, low, high, name)
+        check_within(scores, low, high, name)
     if weights is None:
         tuning = _compute_tuning(human, machine, rest)
         rectified = human - tuning * machine
     else:
-        same_length(labels, weights, "labels and weights")
-        shares = numbers(weights, "weights")
+        check_same_length(labels, weights, "labels and weights")
+        shares = check_numbers(weights, "weights")
         if shares.min() <= 0:
             raise ValueError(f"weights must be above 0, got {shares.min():g}")
         shares, rest = shares / shares.mean(), np.concatenate([machine, rest])
@@ -96,8 +96,8 @@ def ppi_mean(
     estimate = tuning * float(rest.mean()) + float(rectified.mean())
     if len(human) == 1:
         return PredictionPowered(estimate, low, high, tuning)
-    left = _bound(rectified, low - tuning * high, rest, tuning, -level)
-    right = _bound(rectified, high - tuning * low, rest, tuning, level)
+    left = _compute_bound(rectified, low - tuning * high, rest, tuning, -level)
+    right = _compute_bound(rectified, high - tuning * low, rest, tuning, level)
     return PredictionPowered(estimate, max(low, min(left, estimate)), min(high, max(right, estimate)), tuning)
 
 
@@ -105,7 +105,7 @@ def _make_range(*scores: Array) -> tuple[float, float]:
     return min(0.0, *(float(score.min()) for score in scores)), max(1.0, *(float(score.max()) for score in scores))
 
 
-def _bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
+def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
     """Compute a bound of the estimate after adding the worst possible case; a negative level gives the lower bound."""
     from scipy.special import stdtrit
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import numbers, probability, same_length, within
+from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length, check_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,18 +67,18 @@ def controlled_win_rate(
         ValueError: the list is empty, lists differ in length, an outcome is outside [0, 1], or a number is not
             finite.
     """
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     outcomes = _check_outcomes(wins)
-    same_length(outcomes, lengths, "wins and lengths")
-    same_length(outcomes, rival_lengths, "wins and rival_lengths")
-    differences = numbers(lengths, "lengths") - numbers(rival_lengths, "rival_lengths")
+    check_same_length(outcomes, lengths, "wins and lengths")
+    check_same_length(outcomes, rival_lengths, "wins and rival_lengths")
+    differences = check_numbers(lengths, "lengths") - check_numbers(rival_lengths, "rival_lengths")
     spread = float(differences.std())
     # Add a quarter of a win and a quarter of a loss at two extreme length differences. Without them, the coefficient of
     # length would be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
-    centre, reach = fit.estimate(np.array([1.0, 0.0]), confidence)
+    centre, reach = fit.estimate_contrast(np.array([1.0, 0.0]), confidence)
     return WinRate(*(1 / (1 + math.exp(-logit)) for logit in (centre, centre - reach, centre + reach)))
 
 
@@ -105,7 +105,7 @@ def bradley_terry(
         ValueError: comparisons are missing, an outcome is outside [0, 1], a player is compared with itself, or the
             comparisons do not connect all players.
     """
-    probability(confidence, "confidence")
+    check_probability(confidence, "confidence")
     outcomes = _check_outcomes([outcome for _, _, outcome in comparisons])
     players = list(dict.fromkeys(name for first, second, _ in comparisons for name in (first, second)))
     place = {name: at for at, name in enumerate(players)}
@@ -121,7 +121,7 @@ def bradley_terry(
     # centred below.
     fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
-    found = [fit.estimate(contrast[:-1], confidence) for contrast in centred]
+    found = [fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred]
     bounds = [
         (MEAN_RATING + POINTS * value, MEAN_RATING + POINTS * (value - reach), MEAN_RATING + POINTS * (value + reach))
         for value, reach in found
@@ -134,13 +134,13 @@ def bradley_terry(
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _LogisticFit:
     coefficients: Array
     robust: Array  # The cluster-robust covariance.
     independent: Array  # The covariance of independent wins and losses.
     freedom: int
 
-    def estimate(self, contrast: Array, confidence: float) -> tuple[float, float]:
+    def estimate_contrast(self, contrast: Array, confidence: float) -> tuple[float, float]:
         """Estimate a linear combination of the coefficients, and half the width of its interval.
 
         The larger of the two standard errors is used, because the robust error is too small if losses are rare.
@@ -154,12 +154,12 @@ class _Fit:
 
 
 def _check_outcomes(wins: Values) -> Array:
-    outcomes = numbers(wins, "wins")
-    within(outcomes, 0, 1, "wins")
+    outcomes = check_numbers(wins, "wins")
+    check_within(outcomes, 0, 1, "wins")
     return outcomes
 
 
-def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _Fit:
+def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _LogisticFit:
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
 
     Args:
@@ -180,7 +180,7 @@ def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balan
             break
     scores = rows * (weights * (values - shares))[:, None]
     labels = range(len(design)) if clusters is None else clusters
-    same_length(design, labels, "comparisons and clusters")
+    check_same_length(design, labels, "comparisons and clusters")
     place = {label: at for at, label in enumerate(dict.fromkeys(labels))}
     groups = np.concatenate([[place[label] for label in labels], len(place) + np.arange(2 * count)]).astype(int)
     totals = np.zeros((len(place) + 2 * count, rows.shape[1]))
@@ -188,4 +188,4 @@ def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balan
     bread = np.linalg.inv(information)
     number = len(place)
     correction = number / (number - 1) if number > 1 else 1.0
-    return _Fit(coefficients, correction * bread @ (totals.T @ totals) @ bread, bread, max(number - 1, 1))
+    return _LogisticFit(coefficients, correction * bread @ (totals.T @ totals) @ bread, bread, max(number - 1, 1))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
-from evalsuite.stats.inputs import probability
+from evalsuite.stats.inputs import check_probability
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array
@@ -46,7 +46,7 @@ class ConfidenceSequence(Protocol):
         """
 
 
-def left_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
+def bound_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
     """Compute certain bounds of the mean of a population of values in [0, 1], given the sum of n sampled values."""
     if population is None:
         return 0.0, 1.0
@@ -82,7 +82,7 @@ class BinarySequence:
     """
 
     def __init__(self, confidence: float = 0.95, *, population: int | None = None) -> None:
-        level = math.log(1 - probability(confidence, "confidence"))
+        level = math.log(1 - check_probability(confidence, "confidence"))
         check_population(population)
         self.n, self.low, self.high = 0, 0.0, 1.0
         self._ones = 0
@@ -110,7 +110,7 @@ class BinarySequence:
         low = self._below.bound_after(self._ones, self.n)
         high = 1 - self._above.bound_after(self.n - self._ones, self.n)
         if low > high or self.n == self._population:
-            low, high = left_by_counting(self._ones, self.n, self._population)
+            low, high = bound_by_counting(self._ones, self.n, self._population)
         self.low, self.high = low, high
 
 
@@ -129,7 +129,7 @@ class _InfiniteShare:
         """
         if not ones:
             return self.bound
-        constant = math.log(n + 1) + _log_choose(n, ones) - self.level
+        constant = math.log(n + 1) + _compute_log_choose(n, ones) - self.level
         share = max(self.bound, math.exp(-constant / ones))
         while share * n < ones:
             excess = constant + ones * math.log(share) + (n - ones) * math.log1p(-share)
@@ -161,12 +161,14 @@ class _FiniteShare:
         if total * n >= ones * self.population:
             return False
         chance = (
-            _log_choose(total, ones) + _log_choose(self.population - total, n - ones) - _log_choose(self.population, n)
+            _compute_log_choose(total, ones)
+            + _compute_log_choose(self.population - total, n - ones)
+            - _compute_log_choose(self.population, n)
         )
         return math.log(n + 1) + chance <= self.level
 
 
-def _log_choose(n: int, k: int) -> float:
+def _compute_log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
@@ -203,7 +205,7 @@ class BoundedSequence:
         self.n, self.low, self.high = 0, float(low), float(high)
         self._least, self._range = float(low), float(high) - float(low)
         self._population = population
-        self._target = 2 / (1 - probability(confidence, "confidence"))
+        self._target = 2 / (1 - check_probability(confidence, "confidence"))
         self._sum, self._squares = 0.0, 0.25
         self._below = _Gambler(self._target, population)
         self._above = _Gambler(self._target, population)
@@ -225,16 +227,16 @@ class BoundedSequence:
         check_population(self._population, self.n)
         # The regularised variance v of the earlier scores is (1/4 + squares) / t, so t cancels.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
-        low, high = self._below.play(score, bet), 1 - self._above.play(1 - score, bet)
+        low, high = self._below.place_bet(score, bet), 1 - self._above.place_bet(1 - score, bet)
         self.n += 1
         self._sum += score
         # Distances are measured from the regularised mean, (1/2 + sum) / (t + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high or self.n == self._population:
-            low, high = left_by_counting(self._sum, self.n, self._population)
+            low, high = bound_by_counting(self._sum, self.n, self._population)
         else:
-            self._below.leave(high)
-            self._above.leave(1 - low)
+            self._below.drop_means_above(high)
+            self._above.drop_means_above(1 - low)
         self.low, self.high = self._least + self._range * low, self._least + self._range * high
 
 
@@ -254,18 +256,18 @@ class _Gambler:
         self._means: Array = np.arange(1, GRID) / GRID
         self._capital: Array = np.ones_like(self._means)
 
-    def play(self, score: float, bet: float) -> float:
+    def place_bet(self, score: float, bet: float) -> float:
         """Return the lower bound of the mean after one more score."""
         import numpy as np
 
-        expected = self._expect()
+        expected = self._compute_expected_score()
         self._capital *= 1 + np.minimum(TRUNCATION / expected, bet) * (score - expected)
         self._n += 1
         self._sum += score
-        self._give_up(int(np.count_nonzero(self._capital >= self._target)))
+        self._exclude_lowest(int(np.count_nonzero(self._capital >= self._target)))
         return self.bound if self._population is None else max(self.bound, self._sum / self._population)
 
-    def _expect(self) -> Array:
+    def _compute_expected_score(self) -> Array:
         """Compute the next score's expected value under each hypothesised mean; drop impossible means."""
         import numpy as np
 
@@ -273,16 +275,16 @@ class _Gambler:
             return self._means
         remaining = self._population * self._means - self._sum
         impossible = int(np.count_nonzero(remaining <= 0))
-        self._give_up(impossible)
+        self._exclude_lowest(impossible)
         return remaining[impossible:] / (self._population - self._n)
 
-    def leave(self, limit: float) -> None:
+    def drop_means_above(self, limit: float) -> None:
         """Drop the means above a limit to save time, because the opposite gambler has already excluded these means."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
 
-    def _give_up(self, count: int) -> None:
+    def _exclude_lowest(self, count: int) -> None:
         """Exclude the lowest `count` of the remaining means."""
         if count:
             self.bound = float(self._means[count - 1])

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from evalsuite.metrics.text import bleu, exact_match, normalise, rouge_l, token_f1
+from evalsuite.metrics.text import bleu, exact_match, normalise_answer, rouge_l, token_f1
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from evalsuite.metrics.text import bleu, exact_match, normalise, rouge_l, token_
     ],
 )
 def test_normalisation_follows_the_steps_of_squad(written: str, normal: str) -> None:
-    assert normalise(written) == normal
+    assert normalise_answer(written) == normal
 
 
 def test_token_f1_is_worked_by_hand() -> None:

@@ -57,7 +57,7 @@ def test_what_the_report_folds_is_closed_on_the_page(
     make_run: Any, open_page: Any, make_record: Any, monkeypatch: Any
 ) -> None:
     tables = [Table(title, [Column("what")], [["this"]], folded=title != "Shown") for title in ("Shown", "A", "B")]
-    monkeypatch.setattr("evalsuite.output.reports.report.generic_section", lambda *_: Section("Capitals", tables))
+    monkeypatch.setattr("evalsuite.output.reports.report.make_generic_section", lambda *_: Section("Capitals", tables))
     page = open_page(make_run("folded", [make_record("fr")]), "#report")
     section = page.locator("#section-capitals")
     assert section.get_by_text("Shown").is_visible()

@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.types import Message, ToolCall, Transcript
-from evalsuite.output.page.view import all_runs, write_index
+from evalsuite.output.page.view import list_runs, write_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +159,7 @@ def test_hostile_words_are_text_in_a_comparison_and_in_the_index_of_runs(
         page.evaluate("view => { location.hash = view }", view)
         page.wait_for_timeout(50)
     assert page.evaluate("window.owned") is None
-    index = open_page(write_index(all_runs(tmp_path), tmp_path))
+    index = open_page(write_index(list_runs(tmp_path), tmp_path))
     assert index.evaluate("window.owned") is None
     assert "<script>window.owned" in index.locator("body").inner_text()
 

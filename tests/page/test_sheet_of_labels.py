@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.judges.human_labels import read_sheet
-from evalsuite.output.page.document import sheet_page
+from evalsuite.output.page.document import build_sheet_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def item(case: str, **fields: Any) -> dict[str, Any]:
 
 def open_sheet(tab: Page, folder: Path, *cases: dict[str, Any]) -> None:
     page = folder / "labels.html"
-    page.write_text(sheet_page("Cases to label", {"key": "k", "file": "labels.csv", "cases": cases}), "utf-8")
+    page.write_text(build_sheet_page("Cases to label", {"key": "k", "file": "labels.csv", "cases": cases}), "utf-8")
     tab.goto(page.as_uri())
 
 

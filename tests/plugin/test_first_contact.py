@@ -15,7 +15,7 @@ import yaml
 from evalsuite.cli import main
 from evalsuite.commands import init_ci
 from evalsuite.commands.init_ci import find_installer
-from evalsuite.results.run_folders import find_folder
+from evalsuite.results.run_folders import find_run_folder
 from tests.warm_python import run_as_copy
 
 if TYPE_CHECKING:
@@ -242,9 +242,9 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_that_tries_out_some_cases_does_not_become_the_last(suite: Suite) -> None:
     suite.run("--run", "whole")
     suite.run("-k", "jp")
-    assert find_folder(suite.path / "reports", "last").name == "whole"
+    assert find_run_folder(suite.path / "reports", "last").name == "whole"
     suite.run("-k", "jp", "--run", "named")
-    assert find_folder(suite.path / "reports", "last").name == "named"
+    assert find_run_folder(suite.path / "reports", "last").name == "named"
 
 
 def test_an_interrupted_run_says_how_to_go_on(suite: Suite, workers: tuple[str, ...]) -> None:

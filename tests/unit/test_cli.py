@@ -10,7 +10,7 @@ import pytest
 
 import evalsuite.commands.report as command
 from evalsuite.cli import COMMANDS, main
-from evalsuite.commands.gateway import SHARED, name_upstreams, take_settings
+from evalsuite.commands.gateway import SHARED, make_upstream_options, read_given_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -43,11 +43,11 @@ def test_shards_on_ray_share_limits_and_addresses_however_they_are_given(form: s
 
     limits = [write("connect_timeout", "3"), write("max_rpm", "60")]
     models = [write("user_model", "u"), write("user_base_url", "http://u/v1?a=b"), write("user_key_env", "USER_KEY")]
-    values, rest = take_settings([*limits, "-k", "fr", *models, "-ocache_dir=c"], SHARED)
+    values, rest = read_given_settings([*limits, "-k", "fr", *models, "-ocache_dir=c"], SHARED)
     assert {name: given for name, given in values.items() if given} == {"connect_timeout": ["3"], "max_rpm": ["60"]}
     assert rest[:2] == ["-k", "fr"]
     assert sorted(rest[2:]) == sorted([*(text.replace("--override-ini=", "-o") for text in models), "-ocache_dir=c"])
-    assert name_upstreams(rest) == ["--model=u", "--upstream=http://u/v1?a=b,USER_KEY"]
+    assert make_upstream_options(rest) == ["--model=u", "--upstream=http://u/v1?a=b,USER_KEY"]
 
 
 def test_every_form_of_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:

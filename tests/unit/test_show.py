@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalsuite.commands.report import _lines
+from evalsuite.commands.report import _list_case_lines
 from evalsuite.core.types import Record
 
 
@@ -10,7 +10,7 @@ def test_the_command_to_run_a_case_again_names_the_model_s_address() -> None:
     record = Record(
         case="test_it.py::test_it[a b]", benchmark="own", sample="a b", epoch=1, model="qwen", outcome="passed"
     )
-    (*_, again) = _lines(record, "http://127.0.0.1:8000/v1", full=False)
+    (*_, again) = _list_case_lines(record, "http://127.0.0.1:8000/v1", full=False)
     assert again.split(None, 1)[1] == (
         "pytest 'test_it.py::test_it[a b]' --model=qwen --model-base-url=http://127.0.0.1:8000/v1"
     )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval.agreement import correlation, correlation_of_systems, correlation_overall, kappa
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, load
-from evalsuite.benchmarks.chat_eval.report import report
-from evalsuite.benchmarks.chat_eval.solver import Modes, against_people, as_judge
+from evalsuite.benchmarks.chat_eval.report import make_report
+from evalsuite.benchmarks.chat_eval.solver import Modes, against_people, make_solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 
@@ -27,7 +27,7 @@ CHAT_EVAL = Benchmark(
     name="chat_eval",
     title="ChatEval",
     load=load,
-    solver=as_judge,
+    solver=make_solver,
     scorers=lambda _: [against_people],
     modes=Modes(),
     default_modes=("single",),
@@ -37,7 +37,7 @@ CHAT_EVAL = Benchmark(
         "accuracy": SHARE,
         **dict.fromkeys(("kappa", "pearson*", "spearman*", "kendall*"), Metric(range=(-1.0, 1.0))),
     },
-    report=report,
+    report=make_report,
     derived={
         "kappa": kappa,
         **{

@@ -18,9 +18,9 @@ from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, 
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, read_mode
 from evalsuite.core.phrases import write_count
 from evalsuite.judges.scorers import WINS
-from evalsuite.output.reports.judges import Corrected, corrected_mean
+from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
 from evalsuite.output.reports.judges.ballots import read_ballots
-from evalsuite.output.reports.judges.estimates import gain, kappa_gain
+from evalsuite.output.reports.judges.estimates import estimate_gain, estimate_kappa_gain
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Series, Style, Table
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
@@ -44,7 +44,7 @@ class JudgeSetting:
     view: RunView
 
 
-def judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
+def list_judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
     """List one setting per run and mode, in order."""
     return [
         JudgeSetting(f"{view.label}, {name}", read_mode(name), tally, view)
@@ -53,12 +53,12 @@ def judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
     ]
 
 
-def pairs(tally: Tally) -> Tally:
+def select_comparisons(tally: Tally) -> Tally:
     """Select the comparisons without errors."""
     return tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
 
 
-def dialogues(tally: Tally) -> Tally:
+def select_dialogues(tally: Tally) -> Tally:
     """Select the dialogues with a usable judgement."""
     return tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("judged")), task="dialogues")
 
@@ -67,7 +67,7 @@ def kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
     from evalsuite.stats import clustered_kappa
 
-    judged = pairs(tally)
+    judged = select_comparisons(tally)
     if not len(judged):
         return None
     agreement = clustered_kappa(
@@ -79,18 +79,18 @@ def kappa(tally: Tally) -> Estimate | None:
 
 
 def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-    """Compute the judge's correlation with people's ratings; see `RatedResponses.correlation`."""
-    return RatedResponses.by_judge(tally).correlation(coefficient, aspects)
+    """Compute the judge's correlation with people's ratings; see `RatedResponses.compute_correlation`."""
+    return RatedResponses.from_judge(tally).compute_correlation(coefficient, aspects)
 
 
 def correlation_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
     """Correlate people's overall rating with the mean of the judge's four aspects, each scaled to [0, 1]."""
-    return RatedResponses.by_judge(tally).overall().correlation(coefficient, (OVERALL,))
+    return RatedResponses.from_judge(tally).select_overall().compute_correlation(coefficient, (OVERALL,))
 
 
 def correlation_of_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None:
     """Correlate the mean scores of systems; see `RatedResponses.correlate_systems`."""
-    return RatedResponses.by_judge(tally).correlate_systems(coefficient)
+    return RatedResponses.from_judge(tally).correlate_systems(coefficient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,27 +101,29 @@ class RatedResponses:
     values: Sequence[Mapping[str, float]]  # Each response's value by aspect.
 
     @classmethod
-    def by_judge(cls, tally: Tally) -> RatedResponses:
-        rows = list(dialogues(tally))
+    def from_judge(cls, tally: Tally) -> RatedResponses:
+        rows = list(select_dialogues(tally))
         return cls(rows, [row.facts["judged"] for row in rows])
 
     @classmethod
-    def by_metric(cls, tally: Tally, name: str) -> RatedResponses:
+    def from_metric(cls, tally: Tally, name: str) -> RatedResponses:
         """Select the responses that have an overlap metric; the metric's value is used for every aspect."""
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
-    def correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
+    def compute_correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
         """Average the aspects' correlations over all responses, as in UniEval's script; None if undefined.
 
         The interval is a jackknife over dialogues.
         """
         from evalsuite.stats.correlation import rank_interval
 
-        value, interval = rank_interval([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
+        value, interval = rank_interval(
+            [self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient
+        )
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
-    def overall(self) -> RatedResponses:
+    def select_overall(self) -> RatedResponses:
         """Select the responses with an overall rating; the value is the mean of the aspects, each scaled to [0, 1]."""
         both = [two for two in zip(self.rows, self.values, strict=True) if OVERALL in two[0].facts["human"]]
         means = [
@@ -132,41 +134,44 @@ class RatedResponses:
 
     def correlate_systems(self, coefficient: Coefficient) -> Estimate | None:
         """Correlate systems' mean scores and ratings, averaged over aspects; None for fewer than three systems."""
-        from evalsuite.stats.correlation import rank_replicates
+        from evalsuite.stats.correlation import compute_rank_replicates
 
         systems = sorted({row.tags.get("system", "") for row in self.rows})
         of_system = [[at for at, row in enumerate(self.rows) if row.tags.get("system", "") == name] for name in systems]
         variables = [
-            ([math.fsum(side[at] for at in places) / len(places) for places in of_system] for side in self._pairs(one))
+            (
+                [math.fsum(side[at] for at in places) / len(places) for places in of_system]
+                for side in self._pair_values(one)
+            )
             for one in ASPECT_NAMES
         ]
-        value, _ = rank_replicates([(x, y) for x, y in variables], systems, coefficient)
+        value, _ = compute_rank_replicates([(x, y) for x, y in variables], systems, coefficient)
         return Estimate.of(value, math.nan, math.nan, len(systems))
 
-    def _pairs(self, aspect: str) -> tuple[list[float], list[float]]:
+    def _pair_values(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
 
     def _list_dialogues(self) -> list[str]:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
-    def replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
+    def compute_replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
         """Compute the mean correlation over all dialogues, and with each dialogue left out; NaN if undefined."""
-        from evalsuite.stats.correlation import rank_replicates
+        from evalsuite.stats.correlation import compute_rank_replicates
 
-        return rank_replicates([self._pairs(one) for one in aspects], self._list_dialogues(), coefficient)
+        return compute_rank_replicates([self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient)
 
 
-def correct_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, Corrected]]:
+def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, CorrectedMean]]:
     """Estimate the first system's win rate and each aspect's mean from a judge's scores and a part of the labels."""
     estimates = []
     for name, tally in judges:
-        compared = pairs(tally).where(lambda row: row.facts["verdict"] is not None)
+        compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
         wins = [(_remove_mode(row), WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
         estimates.append((name, _correct_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
             rated = [
                 (_remove_mode(row), row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
-                for row in dialogues(tally)
+                for row in select_dialogues(tally)
             ]
             estimates.append((name, _correct_mean(aspect.name, rated, (aspect.low, aspect.high))))
     return [(name, one) for name, one in estimates if one is not None]
@@ -179,7 +184,7 @@ def _remove_mode(row: Row) -> str:
 
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
-) -> Corrected | None:
+) -> CorrectedMean | None:
     """Correct a mean with a fifth of the labels, but at least `FEWEST` labels; every run uses the same labels."""
     if not scores:
         return None
@@ -187,7 +192,7 @@ def _correct_mean(
     order = sorted(scores, key=lambda one: sha256(one[0].encode()).digest())
     shown = [(people if at < kept else None, judge) for at, (_, people, judge) in enumerate(order)]
     truth = math.fsum(people for _, people, _ in scores) / len(scores)
-    return corrected_mean(question, shown, truth, bounds)
+    return estimate_corrected_mean(question, shown, truth, bounds)
 
 
 _Answers = tuple[str, str, str]  # The verdicts on one comparison: by people, one mode, and another mode.
@@ -236,18 +241,21 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
 def _compare_accuracy(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
     from evalsuite.stats import mcnemar
 
-    answers = _pair_verdicts(one[0], pairs(one[1]), other[0], pairs(other[1]))
+    answers = _pair_verdicts(one[0], select_comparisons(one[1]), other[0], select_comparisons(other[1]))
     if not answers:
         return []
     before = [float(people == first) for people, first, _ in answers]
     after = [float(people == second) for people, _, second in answers]
     gained = (math.fsum(after) - math.fsum(before)) / len(answers)
     names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    return [(*names, gained, mcnemar(before, after), *kappa_gain(*zip(*answers, strict=True)), len(answers))]
+    return [(*names, gained, mcnemar(before, after), *estimate_kappa_gain(*zip(*answers, strict=True)), len(answers))]
 
 
 def _compare_rho(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
-    first, second = _map_by_question(one[0], dialogues(one[1])), _map_by_question(other[0], dialogues(other[1]))
+    first, second = (
+        _map_by_question(one[0], select_dialogues(one[1])),
+        _map_by_question(other[0], select_dialogues(other[1])),
+    )
     both = [at for at in first if at in second]
     if not both:
         return []
@@ -258,10 +266,10 @@ def _compare_rho(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -
 
 def _make_gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
     (before, least), (after, most) = (
-        RatedResponses(rows, [row.facts["judged"] for row in rows]).replicates("spearman", ASPECT_NAMES)
+        RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_replicates("spearman", ASPECT_NAMES)
         for rows in (first, second)
     )
-    return gain(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
+    return estimate_gain(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
 
 
 def _pair_verdicts(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
@@ -282,7 +290,7 @@ def _write_verdict(row: Row) -> str:
     return row.facts["verdict"] or "none"
 
 
-PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.OnPairs]]] = {
+PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] = {
     "roles": ("ChatGPT [1], one_by_one, 2 turns", published.BY_ROLES),
     "turns": ("ChatGPT [1], one_by_one, 2 roles", published.BY_TURNS),
 }
@@ -313,7 +321,7 @@ def _group_by_line(
     for points in lines.values():
         _begin_with_single_agent(points, judges)
     return {
-        line: {at: pairs(judge.tally) for at, judge in points.items()}
+        line: {at: select_comparisons(judge.tally) for at, judge in points.items()}
         for line, points in lines.items()
         if len(points) > 1
     }

@@ -8,12 +8,12 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
-from evalsuite.benchmarks.dataset_files import expect, read_text, take
+from evalsuite.benchmarks.dataset_files import read_field, read_text, require_type
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
 from evalsuite.judges.forms import ScoresForm
-from evalsuite.judges.judgements import Assessment, Form, Opinion, mean_scores
+from evalsuite.judges.judgements import Assessment, Form, Opinion, average_scores
 from evalsuite.judges.panels import DebaterRole, Panel, Stage, Strategy, Wording
 from evalsuite.samples.files import parse_yaml
 
@@ -59,10 +59,12 @@ class AuthorsWording(Wording):
 
     setting: AuthorsSetting
 
-    def describe(self, debater: DebaterRole) -> str:
+    def describe_debater(self, debater: DebaterRole) -> str:
         return debater.prompt
 
-    def ask(self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage) -> list[Message]:
+    def write_prompt(
+        self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
+    ) -> list[Message]:
         first, *others = subject.answers
         slots = {
             "agent_name": debater.name,
@@ -78,7 +80,7 @@ class AuthorsWording(Wording):
         }
         return [Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)]
 
-    def ask_for_summary(self, _: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
+    def write_summary_prompt(self, _: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
         lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in spoken)
         return [Message("user", Template(self.setting.summary).safe_substitute(summary="", new_lines=lines))]
 
@@ -97,26 +99,26 @@ def read_settings(folder: Path | None) -> list[AuthorsSetting]:
     return [
         _read_setting(text, file, file.relative_to(folder or file).as_posix())
         for file, text in texts.items()
-        if any(_has_slots(text, task) for task in SLOTS)
+        if any(_is_template(text, task) for task in SLOTS)
     ]
 
 
-def _has_slots(text: str, task: str) -> bool:
+def _is_template(text: str, task: str) -> bool:
     return all(f"${{{slot}}}" in text for slot in SLOTS[task])
 
 
 def _read_setting(text: str, path: Path, name: str) -> AuthorsSetting:
-    config = expect(parse_yaml(text, path), dict, path, "")
-    environment = take(config, "environment", dict, path, "")
-    agents = [expect(agent, dict, path, "agents") for agent in take(config, "agents", list, path, "")]
+    config = require_type(parse_yaml(text, path), dict, path, "")
+    environment = read_field(config, "environment", dict, path, "")
+    agents = [require_type(agent, dict, path, "agents") for agent in read_field(config, "agents", list, path, "")]
     if not agents:
         raise DatasetError(path, "agents", "no agent", "at least one agent")
-    rule = take(environment, "rule", dict, path, "environment")
-    at_once = take(rule, "order", dict, path, "rule").get("type") == "concurrent"
+    rule = read_field(environment, "rule", dict, path, "environment")
+    at_once = read_field(rule, "order", dict, path, "rule").get("type") == "concurrent"
     summary = _find_mapping(agents[0], "memory_manipulator").get("summary_template")
-    turns = take(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
+    turns = read_field(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
     debaters = [
-        DebaterRole(take(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
+        DebaterRole(read_field(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
         for agent in agents
     ]
     llm = _find_mapping(agents[0], "llm")
@@ -125,7 +127,7 @@ def _read_setting(text: str, path: Path, name: str) -> AuthorsSetting:
         debaters=tuple(debaters),
         strategy=("simultaneous_summarizer" if summary else "simultaneous") if at_once else "one_by_one",
         turns=max(turns, 1),
-        template=take(agents[0], "prompt_template", str, path, "agents"),
+        template=read_field(agents[0], "prompt_template", str, path, "agents"),
         final={
             role.name: str(agent.get("final_prompt_to_use") or "") for role, agent in zip(debaters, agents, strict=True)
         },
@@ -145,16 +147,19 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     The result is empty if any aspect lacks a setting with the mode's strategy, roles and turns. If several settings
     fit, settings for the paper's data come first, then settings without roles, then the alphabetically first file.
     """
-    fitting = [setting for setting in settings if _has_slots(setting.template, task) and _fits(setting, mode)]
+    fitting = [setting for setting in settings if _is_template(setting.template, task) and _fits_mode(setting, mode)]
     fitting.sort(key=lambda setting: (f"/{SETS[task]}/" not in setting.file, _has_role(setting), setting.file))
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
     by_aspect = {
-        aspect: setting for aspect in reversed(aspects) for setting in reversed(fitting) if _scores(setting, aspect)
+        aspect: setting
+        for aspect in reversed(aspects)
+        for setting in reversed(fitting)
+        if _scores_aspect(setting, aspect)
     }
     return {aspect: by_aspect[aspect] for aspect in aspects} if len(by_aspect) == len(aspects) else {}
 
 
-def _fits(setting: AuthorsSetting, mode: Any) -> bool:
+def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:
     if mode.strategy is None:
         return len(setting.debaters) == setting.turns == 1
     size = (setting.strategy, len(setting.debaters), setting.turns)
@@ -165,7 +170,7 @@ def _has_role(setting: AuthorsSetting) -> bool:
     return len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
 
 
-def _scores(setting: AuthorsSetting, aspect: str) -> bool:
+def _scores_aspect(setting: AuthorsSetting, aspect: str) -> bool:
     """Tell whether a setting scores an aspect; a folder in the file's path has the aspect's name."""
     return not aspect or aspect in setting.file.split("/")
 
@@ -182,10 +187,10 @@ class AspectPanels:
         for ballot in (ballot for assessment in found for ballot in assessment.ballots):
             by_debater.setdefault(ballot.judge, []).append(ballot)
         ballots = [
-            replace(own[0], opinion=Opinion(mean_scores(ballot.opinion for ballot in own)))
+            replace(own[0], opinion=Opinion(average_scores(ballot.opinion for ballot in own)))
             for own in by_debater.values()
         ]
-        opinion = Opinion(mean_scores(assessment.opinion for assessment in found))
+        opinion = Opinion(average_scores(assessment.opinion for assessment in found))
         return Assessment(opinion, tuple(ballots), tuple(entry for one in found for entry in one.log))
 
     def prompts(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, read_json_lines, read_text, take
+from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_lines, read_text, require_type
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
@@ -64,10 +64,10 @@ def load(setup: Setup) -> Dataset:
         )
     files = ", ".join([*(path.name for path in (pairs, dialogues) if path.exists()), *sets])
     source = files if setup.data else "shipped samples, labelled by their authors"
-    return Dataset([_in_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
+    return Dataset([_make_mode_sample(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
 
 
-def _in_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
+def _make_mode_sample(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
     name = f"{sample.id}-{mode.replace(':', '-')}" if len(modes) > 1 else sample.id
     return replace(sample, id=name, tags={**sample.tags, "mode": mode})
 
@@ -87,7 +87,7 @@ def read_pairs(folder: Path) -> list[Sample]:
     answers = [_read_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
     samples: dict[int, Sample] = {}
     for (place, question), verdict in zip(asked, verdicts, strict=True):
-        number = take(question, "question_id", int, questions, place)
+        number = read_field(question, "question_id", int, questions, place)
         if number in samples:
             raise DatasetError(questions, place, f"question {number} again", "each question once")
         both = [_find_answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)]
@@ -103,14 +103,14 @@ def _make_pair(
     systems: tuple[str, str],
     verdict: str,
 ) -> Sample:
-    number = take(question, "question_id", int, path, place)
+    number = read_field(question, "question_id", int, path, place)
     return Sample(
         id=f"pair-{number}",
-        input=take(question, "text", str, path, place),
+        input=read_field(question, "text", str, path, place),
         target=verdict,
         tags={
             "task": "pairs",
-            "category": take(question, "category", str, path, place),
+            "category": read_field(question, "category", str, path, place),
             # The modes of a run judge the same answers, so they share a cluster.
             "cluster": f"pair-{number}",
         },
@@ -144,7 +144,7 @@ def _find_review(folder: Path) -> tuple[Path, tuple[str, str]]:
 
 
 def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
-    first, second = (_label(system) for system in systems)
+    first, second = (_make_label(system) for system in systems)
     meant = {first: "first", second: "second", "TIE": "tie"}
     lines = read_text(path).split("\n")
     while lines and not lines[-1].strip():
@@ -157,17 +157,17 @@ def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list
     return [meant[line.strip()] for line in lines]
 
 
-def _label(system: str) -> str:
+def _make_label(system: str) -> str:
     return LABELS.get(system, "".join(filter(str.isalnum, system.upper())))
 
 
 def _read_answers(path: Path) -> dict[int, Mapping[str, str]]:
     answers: dict[int, Mapping[str, str]] = {}
     for place, record in read_json_lines(path):
-        number = take(record, "question_id", int, path, place)
+        number = read_field(record, "question_id", int, path, place)
         if number in answers:
             raise DatasetError(path, place, f"a second answer to question {number}", "one answer per question")
-        answers[number] = {name: take(record, name, str, path, place) for name in ("text", "model_id")}
+        answers[number] = {name: read_field(record, name, str, path, place) for name in ("text", "model_id")}
     return answers
 
 
@@ -185,12 +185,12 @@ def read_dialogues(path: Path) -> list[Sample]:
     references: dict[int, str] = {}
     samples = []
     for place, record in _read_records(path):
-        texts = {name: take(record, name, str, path, place) for name in TEXTS}
+        texts = {name: read_field(record, name, str, path, place) for name in TEXTS}
         number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
         responses[number] += 1
         if texts["system_id"] == GROUND_TRUTH:
             references.setdefault(number, texts["system_output"].strip())
-        human = _read_ratings(take(record, "scores", dict, path, place), path, place)
+        human = _read_ratings(read_field(record, "scores", dict, path, place), path, place)
         samples.append(_make_dialogue(texts, number, responses[number], human))
     if not samples:
         raise DatasetError(path, "", "no records", "one record per response")
@@ -210,7 +210,7 @@ TEXTS = ("source", "context", "system_id", "system_output")
 
 def _read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for at, record in enumerate(read_json(path, list), 1):
-        yield f"record {at}", expect(record, dict, path, f"record {at}")
+        yield f"record {at}", require_type(record, dict, path, f"record {at}")
 
 
 def _make_dialogue(texts: Mapping[str, str], number: int, response: int, human: Mapping[str, float]) -> Sample:
@@ -233,7 +233,7 @@ def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str
     ratings = {}
     rated = [Likert("", 1, 5, name=OVERALL)] if OVERALL in scores else []
     for aspect in (*HUMAN_ASPECTS, *rated):
-        value = float(take(scores, aspect.name, float, path, f"{place}, field 'scores'"))
+        value = float(read_field(scores, aspect.name, float, path, f"{place}, field 'scores'"))
         if not aspect.low <= value <= aspect.high:
             expected = f"a number from {aspect.low} to {aspect.high}"
             raise DatasetError(path, f"{place}, field 'scores', field {aspect.name!r}", f"{value:g}", expected)
@@ -248,7 +248,9 @@ def _list_fields(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
     return read_texts
 
 
-def _pair(files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field) -> PublishedSet:
+def _make_pair_set(
+    files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field
+) -> PublishedSet:
     """Describe a set; `more` may have the fields `category`, `cluster` and `systems`."""
     systems = {"systems": more.pop("systems")} if "systems" in more else {}
     return PublishedSet(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
@@ -284,7 +286,7 @@ def _name_folder(item: Mapping[str, Any]) -> str:
     return str(item[FILE]).rpartition("/")[0] or "all"
 
 
-def _place(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
+def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
     """Put RewardBench's chosen answer first or second, by a hash of the prompt and the answer."""
 
     def read_in_order(item: Mapping[str, Any]) -> list[str]:
@@ -300,7 +302,7 @@ def _read_better(item: Mapping[str, Any]) -> str:
 
 
 PAIR_SETS = {
-    "mt_bench": _pair(
+    "mt_bench": _make_pair_set(
         ("**/human*",),
         _read_question,
         _read_answers_by_turn,
@@ -309,27 +311,27 @@ PAIR_SETS = {
         cluster="question_id",
         systems=_list_fields("model_a", "model_b"),
     ),
-    "llmbar": _pair(
+    "llmbar": _make_pair_set(
         ("LLMBar/**/dataset.json", "**/dataset.json"),
         "input",
         _list_fields("output_1", "output_2"),
         make_label_reader("label", {1: "first", 2: "second"}),
         category=_name_folder,
     ),
-    "judgebench": _pair(
+    "judgebench": _make_pair_set(
         ("**/*.jsonl", "**/*.parquet"),
         "question",
         _list_fields("response_A", "response_B"),
         make_label_reader("label", {"A>B": "first", "B>A": "second"}),
         category="source",
     ),
-    "rewardbench": _pair(
+    "rewardbench": _make_pair_set(
         ("**/filtered*", "*.jsonl"),
         "prompt",
-        _place("chosen", "rejected"),
+        _make_order_reader("chosen", "rejected"),
         _read_better,
         category="subset",
-        systems=_place("chosen_model", "rejected_model"),
+        systems=_make_order_reader("chosen_model", "rejected_model"),
     ),
 }
 """The sets by folder name. RewardBench's answers have no order, so a hash decides which answer comes first."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class OnPairs:
+class PairsResult:
     """A published result on FairEval: accuracy in [0, 1] and Cohen's kappa."""
 
     name: str
@@ -21,26 +21,26 @@ class OnPairs:
 
 
 PEOPLE = (
-    OnPairs("a human annotator, the mean of three [2]", 0.717, 0.54),
-    OnPairs("human annotator 1 [1]", 0.688),
-    OnPairs("human annotator 2 [1]", 0.763),
-    OnPairs("human annotator 3 [1]", 0.70),
+    PairsResult("a human annotator, the mean of three [2]", 0.717, 0.54),
+    PairsResult("human annotator 1 [1]", 0.688),
+    PairsResult("human annotator 2 [1]", 0.763),
+    PairsResult("human annotator 3 [1]", 0.70),
 )
-SINGLE_AGENT = OnPairs("ChatGPT, single agent [1]", 0.538, 0.27)
+SINGLE_AGENT = PairsResult("ChatGPT, single agent [1]", 0.538, 0.27)
 JUDGES = (
-    OnPairs("ChatGPT, multiple evidence, both orders [2]", 0.587, 0.31),
-    OnPairs("GPT-4, multiple evidence, both orders [2]", 0.625, 0.37),
+    PairsResult("ChatGPT, multiple evidence, both orders [2]", 0.587, 0.31),
+    PairsResult("GPT-4, multiple evidence, both orders [2]", 0.625, 0.37),
     SINGLE_AGENT,
-    OnPairs("ChatGPT, panel of 2 roles, 2 turns [1]", 0.60, 0.33),
-    OnPairs("GPT-4, single agent [1]", 0.613),
-    OnPairs("GPT-4, panel of 2 roles, 2 turns [1]", 0.638, 0.40),
+    PairsResult("ChatGPT, panel of 2 roles, 2 turns [1]", 0.60, 0.33),
+    PairsResult("GPT-4, single agent [1]", 0.613),
+    PairsResult("GPT-4, panel of 2 roles, 2 turns [1]", 0.638, 0.40),
 )
 STRATEGIES = {
-    "one_by_one": OnPairs("ChatGPT, one by one, 3 roles, 2 turns [1]", 0.60, 0.33),
-    "simultaneous": OnPairs("ChatGPT, simultaneous, 3 roles, 2 turns [1]", 0.55, 0.28),
-    "simultaneous_summarizer": OnPairs("ChatGPT, simultaneous with summarizer, 3 roles, 2 turns [1]", 0.55, 0.27),
+    "one_by_one": PairsResult("ChatGPT, one by one, 3 roles, 2 turns [1]", 0.60, 0.33),
+    "simultaneous": PairsResult("ChatGPT, simultaneous, 3 roles, 2 turns [1]", 0.55, 0.28),
+    "simultaneous_summarizer": PairsResult("ChatGPT, simultaneous with summarizer, 3 roles, 2 turns [1]", 0.55, 0.27),
 }
-SAME_ROLE = OnPairs("ChatGPT, panel of the same role, 2 roles, 2 turns [1]", 0.538, 0.25)
+SAME_ROLE = PairsResult("ChatGPT, panel of the same role, 2 roles, 2 turns [1]", 0.538, 0.25)
 DIALOGUES = {
     "GPT-4, single agent [1]": {
         "spearman": (0.5318, 0.5908, 0.7342, 0.7736),
@@ -58,18 +58,18 @@ The panel's means (0.684 and 0.632) agree with table 2.
 
 BY_ROLES = {
     1: SINGLE_AGENT,
-    2: OnPairs("2 roles", 0.60, 0.33),
-    3: OnPairs("3 roles", 0.625, 0.37),
-    4: OnPairs("4 roles", 0.625, 0.38),
-    5: OnPairs("5 roles", 0.588, 0.32),
+    2: PairsResult("2 roles", 0.60, 0.33),
+    3: PairsResult("3 roles", 0.625, 0.37),
+    4: PairsResult("4 roles", 0.625, 0.38),
+    5: PairsResult("5 roles", 0.588, 0.32),
 }
 """Results of figure 3 by number of roles, with strategy one by one in 2 turns; 1 means the single agent."""
 BY_TURNS = {
     1: SINGLE_AGENT,
-    2: OnPairs("2 turns", 0.60, 0.33),
-    3: OnPairs("3 turns", 0.55, 0.28),
-    4: OnPairs("4 turns", 0.563, 0.28),
-    5: OnPairs("5 turns", 0.538, 0.23),
+    2: PairsResult("2 turns", 0.60, 0.33),
+    3: PairsResult("3 turns", 0.55, 0.28),
+    4: PairsResult("4 turns", 0.563, 0.28),
+    5: PairsResult("5 turns", 0.538, 0.23),
 }
 """Results of figure 3 by number of turns, with strategy one by one and 2 roles; 1 means the single agent."""
 

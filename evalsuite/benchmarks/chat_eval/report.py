@@ -10,25 +10,25 @@ from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
     RatedResponses,
     compare_modes,
-    correct_means,
-    dialogues,
     draw_by_panel_size,
-    judge_settings,
+    estimate_corrected_means,
     kappa,
-    pairs,
+    list_judge_settings,
+    select_comparisons,
+    select_dialogues,
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
-from evalsuite.output.reports.judges import agreement_table, bias_table, corrected_table
+from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases, tabulate_corrected_means
 from evalsuite.output.reports.judges.ballots import write_log
-from evalsuite.output.reports.judges.estimates import share
+from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalsuite.benchmarks.chat_eval.agreement import JudgeSetting
-    from evalsuite.benchmarks.chat_eval.paper_results import OnPairs
+    from evalsuite.benchmarks.chat_eval.paper_results import PairsResult
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.stats.correlation import Coefficient
 
@@ -48,10 +48,10 @@ UNPARSED = (
 )
 
 
-def report(views: Sequence[RunView]) -> Section:
+def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run or several runs."""
-    judges = judge_settings(views)
-    comparing = [judge for judge in judges if len(pairs(judge.tally))]
+    judges = list_judge_settings(views)
+    comparing = [judge for judge in judges if len(select_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
         _make_preface(views),
@@ -62,10 +62,10 @@ def report(views: Sequence[RunView]) -> Section:
         _tabulate_strategies(comparing),
         *draw_by_panel_size(comparing),
         tabulate_changed_minds(judges),
-        bias_table("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
-        agreement_table("Agreement among the judges", named),
-        corrected_table("Means corrected with few labels", correct_means(named)),
-        *(block for judge in judges for block in debates(judge.name, judge.tally, judge.view)),
+        tabulate_biases("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
+        tabulate_agreement("Agreement among the judges", named),
+        tabulate_corrected_means("Means corrected with few labels", estimate_corrected_means(named)),
+        *(block for judge in judges for block in show_debates(judge.name, judge.tally, judge.view)),
     ]
     return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))
 
@@ -108,19 +108,19 @@ PAIR_COLUMNS = (
 )
 
 
-def _make_published_row(row: OnPairs) -> tuple[Cell, ...]:
+def _make_published_row(row: PairsResult) -> tuple[Cell, ...]:
     return (row.name, row.accuracy, row.kappa, None, 80)
 
 
 def _make_judge_row(judge: JudgeSetting) -> tuple[Cell, ...]:
-    compared = pairs(judge.tally)
+    compared = select_comparisons(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
     return (judge.name, compared.estimate("accuracy"), kappa(judge.tally), silent, len(compared))
 
 
 def _tabulate_by_category(judges: Sequence[JudgeSetting]) -> Table | None:
-    by_judge = {judge.name: pairs(judge.tally).groups("category") for judge in judges}
+    by_judge = {judge.name: select_comparisons(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in by_judge.values() for category in groups})
     if not categories:
         return None
@@ -202,7 +202,7 @@ def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
 def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
     """Make the rows of metrics without a judge; one tally suffices, because all judges have the same responses."""
     metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
-    measured = {name: RatedResponses.by_metric(tally, name) for name in metrics}
+    measured = {name: RatedResponses.from_metric(tally, name) for name in metrics}
     return [
         (name, *_correlate_responses(responses, sign), None, len(responses.rows))
         for name, responses in measured.items()
@@ -211,18 +211,22 @@ def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]
 
 def _make_dialogue_row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
     name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
-    responses = RatedResponses.by_judge(judge.tally)
+    responses = RatedResponses.from_judge(judge.tally)
     return (name, *_correlate_responses(responses, sign), *_make_coverage(judge.tally))
 
 
 def _correlate_responses(responses: RatedResponses, sign: Coefficient) -> list[Cell]:
-    by_aspect = [responses.correlation(sign, names) for names in ASPECT_GROUPS]
-    return [*by_aspect, responses.overall().correlation(sign, (OVERALL,)), responses.correlate_systems(sign)]
+    by_aspect = [responses.compute_correlation(sign, names) for names in ASPECT_GROUPS]
+    return [
+        *by_aspect,
+        responses.select_overall().compute_correlation(sign, (OVERALL,)),
+        responses.correlate_systems(sign),
+    ]
 
 
 def _make_coverage(tally: Tally) -> tuple[Cell, Cell]:
     rated = tally.where(lambda row: row.outcome != "error", task="dialogues")
-    usable = len(dialogues(tally))
+    usable = len(select_dialogues(tally))
     return (1 - usable / len(rated) if len(rated) else None), usable
 
 
@@ -275,12 +279,14 @@ def _make_change_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ..
         changed = [float(two.changed) for two in some]
         towards = [float(two.changed and two.after == two.people) for two in some]
         away = [float(two.changed and two.before == two.people) for two in some]
-        compared = (share(towards, samples), share(away, samples)) if task == "pairs" else (None, None)
+        compared = (
+            (estimate_share(towards, samples), estimate_share(away, samples)) if task == "pairs" else (None, None)
+        )
         yield (
             judge.name,
             task,
             f"{turn} to {turn + 1}{'' if informed else ', nothing new'}",
-            share(changed, samples),
+            estimate_share(changed, samples),
             *compared,
             len(some),
         )
@@ -313,7 +319,7 @@ def _make_opinion(ballot: Ballot) -> Any:
 SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgements.
 
 
-def debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
+def show_debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
     """Show all messages of the first comparisons in which the judge disagrees with people."""
     compared = tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
     differing = [row for row in compared if row.facts["verdict"] != row.facts["human"]]

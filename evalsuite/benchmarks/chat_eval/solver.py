@@ -18,7 +18,7 @@ from evalsuite.core.keywords import GENERATION, refuse_unknown
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
-from evalsuite.judges.judgements import Assessment, Form, Judge, count_cut_off, judge_signature, sign_scores
+from evalsuite.judges.judgements import Assessment, Form, Judge, count_cut_off, sign_scores, write_judge_signature
 from evalsuite.judges.panels import Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import JudgedInput, withhold_names
 from evalsuite.judges.scorers import Sampled
@@ -125,15 +125,15 @@ class AsJudge:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Judge one sample; an unreadable answer is a failure of the model, not an error."""
-        subject = judged_input(sample)
+        subject = make_judged_input(sample)
         facts = await asyncio.to_thread(self._collect_facts, sample, subject)
         mode = read_mode(sample.tags["mode"])
-        judge = self.judge(mode, sample.tags["task"])
+        judge = self.make_judge(mode, sample.tags["task"])
         if mode.kind == "paper":
             chosen = choose_settings(self.released, mode, sample.tags["task"])
             facts["prompts"] = ", ".join(setting.file for setting in chosen.values()) or OWN_WORDS
         # Leave the model under test out of the signature, so that models with the same prompts share a signature.
-        facts["signature"] = judge_signature(judge, [])
+        facts["signature"] = write_judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:
@@ -145,7 +145,7 @@ class AsJudge:
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
         return Transcript(_write_answer(assessment), events=_make_events(assessment.log), facts=facts)
 
-    def judge(self, mode: JudgingMode, task: str) -> Judge:
+    def make_judge(self, mode: JudgingMode, task: str) -> Judge:
         params = {**PARAMS[mode.kind], **self.params}
         if mode.kind == "paper":
             return self._make_papers_judge(mode, task, params)
@@ -164,7 +164,7 @@ class AsJudge:
         facts: dict[str, Any] = {name: sample.metadata[name] for name in names if name in sample.metadata}
         if reference := sample.metadata.get("reference"):
             encoder = Path(self.bert_score) if self.bert_score else None
-            facts[OVERLAP] = dict(overlap(subject.answers[0], reference, encoder))
+            facts[OVERLAP] = dict(compute_overlap(subject.answers[0], reference, encoder))
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
     def _make_papers_judge(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Judge:
@@ -181,7 +181,7 @@ class AsJudge:
         return Panel(form, debaters, mode.strategy, mode.turns, params=params, **options)
 
 
-def as_judge(setup: Setup) -> AsJudge:
+def make_solver(setup: Setup) -> AsJudge:
     """Make the solver with the fields of `AsJudge` and the generation parameters that the benchmark declares."""
     own = [field.name for field in fields(AsJudge) if field.name != "released"]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
@@ -192,7 +192,7 @@ def as_judge(setup: Setup) -> AsJudge:
     return AsJudge(**{"seed": setup.seed, **options, "params": params, "released": released})
 
 
-def judged_input(sample: Sample) -> JudgedInput:
+def make_judged_input(sample: Sample) -> JudgedInput:
     """Make the judge's input, without the authors of the answers and without people's verdict."""
     names = sample.metadata["names"]
     answers = tuple(withhold_names(answer, names) for answer in sample.metadata["answers"])
@@ -213,18 +213,18 @@ ENCODING = Lock()  # The lock that a thread holds while it loads or uses the enc
 
 
 @lru_cache(maxsize=1024)
-def overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
+def compute_overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
     """Compute ROUGE-L, BLEU and, with an encoder, BERTScore's F1 of a response and its reference, in [0, 1]."""
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
         # Cases are scored in threads, and transformers' imports and tokenizers are not safe in several threads.
         with ENCODING:
-            values["BERTScore"] = _bert_score(encoder).score(response, reference).f1
+            values["BERTScore"] = _load_bert_score(encoder).score(response, reference).f1
     return values
 
 
 @cache
-def _bert_score(folder: Path) -> BertScore:
+def _load_bert_score(folder: Path) -> BertScore:
     from evalsuite.metrics.neural import BertScore
 
     return BertScore(folder)

@@ -6,9 +6,9 @@ hallucinated or missing; replying "unsure" is better than hallucinating.
 """
 
 from evalsuite.benchmarks.head_to_tail.dataset import load
-from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES, solver
-from evalsuite.benchmarks.head_to_tail.report import report
-from evalsuite.benchmarks.head_to_tail.scoring import scorers
+from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES, make_solver
+from evalsuite.benchmarks.head_to_tail.report import make_report
+from evalsuite.benchmarks.head_to_tail.scoring import make_scorers
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 
@@ -16,11 +16,11 @@ HEAD_TO_TAIL = Benchmark(
     name="head_to_tail",
     title="Head-to-Tail",
     load=load,
-    solver=solver,
-    scorers=scorers,
+    solver=make_solver,
+    scorers=make_scorers,
     modes=MODES,
     default_modes=(DEFAULT_MODE,),
-    report=report,
+    report=make_report,
     primary="accuracy",
     metrics={**dict.fromkeys(("hallucination*", "missing"), Metric(range=(0.0, 1.0), better="lower")), "*": SHARE},
 )

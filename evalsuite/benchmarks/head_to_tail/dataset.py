@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, read_text
+from evalsuite.benchmarks.dataset_files import read_json, read_text, require_type
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, OWN_MODES, SHOWS_TEMPLATE
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
-from evalsuite.metrics.text import as_texts
+from evalsuite.metrics.text import convert_targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -83,13 +83,13 @@ def read_items(path: Path) -> list[QuestionItem]:
     items = [
         _read_item(record, bucket, path, f"{bucket}, record {number}")
         for bucket in BUCKETS
-        for number, record in enumerate(expect(top[bucket], list, path, bucket), 1)
+        for number, record in enumerate(require_type(top[bucket], list, path, bucket), 1)
     ]
     if not items:
         raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
     # `evalsuite build` sorts questions by popularity and writes statistics; the published scripts shuffle questions.
-    tenth = (len(top["head"]) + 9) // 10 if stats_path(path).is_file() else 0
-    predicates = predicate_buckets(path)
+    tenth = (len(top["head"]) + 9) // 10 if get_stats_path(path).is_file() else 0
+    predicates = read_predicate_buckets(path)
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
@@ -108,7 +108,7 @@ def _find_files(folder: Path) -> list[Path]:
 
 
 def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
-    parts = expect(record, list, path, where)
+    parts = require_type(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
     template = _write_non_empty(parts[1], path, f"{where}, template id")
@@ -137,14 +137,14 @@ def _read_answer(answer: Any, path: Path, where: str) -> str:
         return _write_non_empty(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
-    number = expect(answer, float, path, where)
+    number = require_type(answer, float, path, where)
     if not math.isfinite(number):
         raise DatasetError(path, where, repr(answer), "a finite number")
-    return as_texts(number)[0]
+    return convert_targets(number)[0]
 
 
 def _write_non_empty(text: Any, path: Path, where: str) -> str:
-    if not expect(text, str, path, where).strip():
+    if not require_type(text, str, path, where).strip():
         raise DatasetError(path, where, "an empty text", "some words")
     return str(text).strip()
 
@@ -182,7 +182,8 @@ def can_ask(mode: str, item: QuestionItem) -> bool:
     """Tell whether a mode can ask this question: some modes need natural questions, others a sentence with a gap."""
     own = OWN_MODES.get(mode)
     return own is None or not (
-        (own.cloze and with_gap(item.question) is None) or (own.natural and not is_natural(item.template))
+        (own.cloze and make_gap_sentence(item.question) is None)
+        or (own.natural and not is_natural_template(item.template))
     )
 
 
@@ -195,7 +196,7 @@ def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
         "bucket": item.bucket,
         "template": item.template,
         "mode": mode,
-        "natural": "yes" if is_natural(item.template) else "no",
+        "natural": "yes" if is_natural_template(item.template) else "no",
         "cluster": f"{item.origin} {entity if is_name else digest(entity)}",
         **item.facets,
     }
@@ -204,7 +205,7 @@ def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
 def _make_example(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
     own = OWN_MODES.get(mode)
     if own and own.cloze:
-        return {"gap": with_gap(item.question)}
+        return {"gap": make_gap_sentence(item.question)}
     for other in template if mode in SHOWS_TEMPLATE else ():
         # The example is about another entity, so that it does not reveal the answer.
         differs = other.question != item.question and other.entity != item.entity
@@ -216,19 +217,19 @@ def _make_example(mode: str, item: QuestionItem, template: Sequence[QuestionItem
 HEADER = ("template", "popularity", "bucket")
 
 
-def stats_path(questions: Path) -> Path:
+def get_stats_path(questions: Path) -> Path:
     """Return the path of the statistics page: `imdb.stats.md` for `imdb.json`."""
     return questions.with_suffix(".stats.md")
 
 
-def predicates_path(questions: Path) -> Path:
+def get_predicates_path(questions: Path) -> Path:
     """Return the path of the table of predicates' popularity: `dbpedia.predicates.tsv` for `dbpedia.json`."""
     return questions.with_suffix(".predicates.tsv")
 
 
-def predicate_buckets(questions: Path) -> dict[str, str]:
+def read_predicate_buckets(questions: Path) -> dict[str, str]:
     """Map each template to its predicate's bucket by the predicate's popularity; empty if the file is missing."""
-    path = predicates_path(questions)
+    path = get_predicates_path(questions)
     if not path.is_file():
         return {}
     lines = [tuple(line.split("\t")) for line in read_text(path).rstrip("\n").split("\n")]
@@ -300,7 +301,7 @@ _RULES = tuple(
 )
 
 
-def with_gap(question: str) -> str | None:
+def make_gap_sentence(question: str) -> str | None:
     """Rewrite a question as a sentence with the gap `_` for the answer; return None if no rule fits.
 
     "Who directed Titanic?" becomes "Titanic was directed by _."
@@ -325,6 +326,6 @@ _UNNATURAL = {
 }
 
 
-def is_natural(template: str) -> bool:
+def is_natural_template(template: str) -> bool:
     """Tell whether people are likely to ask questions of this template."""
     return template not in _UNNATURAL

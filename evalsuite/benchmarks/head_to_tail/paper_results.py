@@ -76,7 +76,7 @@ _DOMAINS = tuple(PAPER_MIX)
 
 
 @cache
-def table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
+def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Read Table 14 by popularity (`all` or a bucket) and model, as shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...)."""
     return MappingProxyType(
         {(row.pop("popularity"), row.pop("model")): _make_shares(row) for row in _list_rows("table_14")}
@@ -84,14 +84,14 @@ def table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
 
 
 @cache
-def table_10() -> Mapping[str, Mapping[str, float]]:
+def read_table_10() -> Mapping[str, Mapping[str, float]]:
     """Read Table 10 (natural questions only) by model: `A_movie`, `H_movie` and so on, as shares."""
     return MappingProxyType({row.pop("model"): _make_shares(row) for row in _list_rows("table_10")})
 
 
-def models() -> list[str]:
+def list_models() -> list[str]:
     """List the paper's 16 models in the paper's order."""
-    return [model for popularity, model in table_14() if popularity == "all"]
+    return [model for popularity, model in read_table_14() if popularity == "all"]
 
 
 def list_published_tuning() -> list[list[Cell]]:
@@ -102,7 +102,7 @@ def list_published_tuning() -> list[list[Cell]]:
         [f"{tuned} against {base} (published)", part, *(two[rate] - one[rate] for rate in rates)]
         for base, tuned in pairs
         for part in ("all", *BUCKETS)
-        for one, two in [(table_14()[part, base], table_14()[part, tuned])]
+        for one, two in [(read_table_14()[part, base], read_table_14()[part, tuned])]
     ]
 
 
@@ -129,7 +129,9 @@ def _make_differences_table(label: str, asked: Tally, similar: Sequence[str], *,
     # The paper has no results by domain for exact match.
     parts = ["all", *similar] if set(similar) == set(_DOMAINS) else list(similar)
     parts = parts if judged else [part for part in parts if part == "all"]
-    rows = [[model, *(_make_difference(asked, part, model, judged=judged) for part in parts)] for model in models()]
+    rows = [
+        [model, *(_make_difference(asked, part, model, judged=judged) for part in parts)] for model in list_models()
+    ]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
         f"Accuracy of {label} minus the published one, with 95% intervals for different questions that are drawn in "
@@ -146,7 +148,7 @@ def _make_difference(asked: Tally, part: str, model: str, *, judged: bool) -> Ce
     if own is None or own.low is None or own.high is None:
         return None
     whole = sum(mix.questions for domain, mix in PAPER_MIX.items() if part in {"all", domain})
-    theirs = table_14()["all", model][("A_LM" if judged else "A_EM") if part == "all" else f"A_{part}"]
+    theirs = read_table_14()["all", model][("A_LM" if judged else "A_EM") if part == "all" else f"A_{part}"]
     around = stats.wilson_interval(theirs * whole, whole)
     low, high = stats.unpaired_difference(own.value, stats.Interval(own.low, own.high), theirs, around)
     return Estimate(own.value - theirs, low, high, own.n)
@@ -159,16 +161,16 @@ def make_published_tables() -> list[Table]:
     rates += [("all", f"{rate}_{domain}") for domain in _DOMAINS for rate in "AH"]
     titles = ["Accuracy", "Hallucination", "Missing"]
     titles += [f"{rate}, {part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH"]
-    rows = [[model, *(table_14()[part, model].get(rate) for part, rate in rates)] for model in models()]
+    rows = [[model, *(read_table_14()[part, model].get(rate) for part, rate in rates)] for model in list_models()]
     overall = Table("Published results", _make_columns(titles), rows, _NOTE, folded=True)
 
     rules = {"EM": "exact match", "F1": "token F1", "RL": "ROUGE-L", "LM": "judge"}
     names = [*(f"{rate}_{part}" for part in (*rules, *_DOMAINS) for rate in "AH"), "M"]
     titles = [*(f"{rate}, {rules.get(part, part)}" for part in (*rules, *_DOMAINS) for rate in "AH"), "Missing"]
     rows = [
-        [model, bucket, *(table_14()[bucket, model].get(name) for name in names)]
+        [model, bucket, *(read_table_14()[bucket, model].get(name) for name in names)]
         for bucket in BUCKETS
-        for model in models()
+        for model in list_models()
     ]
     columns = _make_columns(titles, Column("Popularity"))
     return [overall, Table("Published results by popularity", columns, rows, _NOTE, folded=True)]

@@ -41,21 +41,21 @@ class PaperPrompts:
 
     texts: Mapping[int, str]
 
-    def question(self, mode: str, question: str, example: Example | None) -> str:
+    def write_question(self, mode: str, question: str, example: Example | None) -> str:
         """Fill in the prompt for one question; the mode `paper:in_domain` needs an example of the same template."""
         words = {"{QUESTION}": question}
         if example:
             words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
         return _fill_slots(self.texts[PAPER_MODES[mode]], words)
 
-    def verdict(self, question: str, answers: Sequence[str], answer: str) -> str:
+    def write_verdict_prompt(self, question: str, answers: Sequence[str], answer: str) -> str:
         """Fill in the prompt for the judge; acceptable answers are a JSON list, as in the paper."""
         truth = json.dumps(list(answers), ensure_ascii=False)
         words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": answer}
         return _fill_slots(self.texts[JUDGE_PROMPT], words)
 
 
-def paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
+def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
     """Read the prompt files for these modes and, if `judged`, Prompt 2; return None if no mode is the paper's."""
     numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
     if not numbers:
@@ -103,14 +103,14 @@ class PromptSolver:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
         example = Example(**sample.metadata["example"]) if "example" in sample.metadata else None
         if self.paper and mode in PAPER_MODES:
-            return self.paper.question(mode, question, example)
-        return prompt(mode, question, example)
+            return self.paper.write_question(mode, question, example)
+        return make_prompt(mode, question, example)
 
 
-def solver(setup: Setup) -> PromptSolver:
+def make_solver(setup: Setup) -> PromptSolver:
     """Make the solver; the benchmark's arguments are generation parameters (`max_tokens=256`)."""
     params = {**DEFAULTS, **select_generation_params("Head-to-Tail", setup.args)}
-    paper = paper_prompts(setup.data, setup.modes, judged=setup.judge is not None)
+    paper = read_paper_prompts(setup.data, setup.modes, judged=setup.judge is not None)
     return PromptSolver(generate(params=params), paper)
 
 
@@ -178,7 +178,7 @@ _GAPS = {
 }
 
 
-def prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
+def make_prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
     """Build the conversation for one question (or sentence with a gap); the earlier turns are examples.
 
     Every turn repeats the instructions, because small models forget instructions that are stated only once. `example`
@@ -205,7 +205,7 @@ def _list_examples(mode: PromptMode, example: Example | None) -> Sequence[Exampl
     return tuple(_GAPS[each] for each in shown) if mode.cloze else shown
 
 
-def judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
+def make_judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
     """Write the question to the judge whether a reply is correct; the judge must answer in one word."""
     accepted = "\n".join(f"- {answer}" for answer in answers)
     parts = [("question", question), ("right", accepted), ("given", reply)]

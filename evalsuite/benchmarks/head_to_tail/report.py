@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
+    list_models,
     list_published_tuning,
     make_published_tables,
-    models,
-    table_10,
+    read_table_10,
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.phrases import write_count
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, list_rows_by_mode
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ _RATES = ("accuracy", "hallucination", "missing")
 COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent") for rate in _RATES]
 
 
-def report(views: Sequence[RunView]) -> Section:
+def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several runs side by side."""
-    lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
+    lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
     blocks: list[Block] = [
         _make_preface(views, lines),
         _tabulate_by_verdict(lines),
@@ -47,12 +47,12 @@ def report(views: Sequence[RunView]) -> Section:
         _tabulate_rules_by_popularity(lines),
         *(_make_domain_by_bucket(rate, lines) for rate in _RATES[:2]),
         _draw_figure(lines),
-        *studies(views, shipped=all(is_shipped(view.source) for view in views)),
+        *make_studies(views, shipped=all(is_shipped(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
 
 
-def _write_decided_by(line: LabelledCases) -> str:
+def _write_decider(line: LabelledCases) -> str:
     return f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
 
 
@@ -61,7 +61,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders: dict[str, list[str]] = {}
     for line in lines:
-        deciders.setdefault(_write_decided_by(line), []).append(line.label)
+        deciders.setdefault(_write_decider(line), []).append(line.label)
     for decider, labels in deciders.items():
         where = f" for {', '.join(labels)}" if len(deciders) > 1 else ""
         sentences.append(f"Right is what {decider} says{where}.")
@@ -165,15 +165,15 @@ _NATURAL_DOMAINS = ("movie", "book", "academics")
 _FEWEST_RUNS = 3
 
 
-def studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
+def make_studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
     """Return all studies that these runs allow, and the published results unless all runs used the shipped pack."""
     tables = (
         compare_rules_with_judge(views),
-        stability(views),
-        prompts(views),
+        tabulate_stability(views),
+        tabulate_prompts(views),
         compare_models(views, shipped=shipped),
         tabulate_very_popular(views),
-        predicates(views),
+        tabulate_predicates(views),
         tabulate_natural_questions(views, shipped=shipped),
     )
     blocks: list[Block] = [table for table in tables if table]
@@ -192,7 +192,7 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     table shows the minimum and the mean. Combinations in which all runs have equal rates are left out. A run in several
     modes counts once, with its default mode, because its modes share one model.
     """
-    judged = [tally for tally in map(_default_mode, views) if tally.values("accuracy_lm")]
+    judged = [tally for tally in map(_choose_default_mode, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
         return None
     rows: list[list[Cell]] = [
@@ -210,11 +210,11 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     return Table("Rule against judge", columns, rows, note)
 
 
-def stability(views: Sequence[RunView]) -> Table | None:
+def tabulate_stability(views: Sequence[RunView]) -> Table | None:
     """Count questions whose answers, without case, punctuation and articles, differ between epochs (section 3.5)."""
     rows: list[list[Cell]] = []
     for view in views:
-        for mode, tally in _by_mode(view).items():
+        for mode, tally in _group_by_mode(view).items():
             by_sample: dict[str, list[Row]] = defaultdict(list)
             for row in tally.scored("accuracy"):
                 by_sample[row.sample].append(row)
@@ -234,14 +234,14 @@ def stability(views: Sequence[RunView]) -> Table | None:
     return _make_run_table("Stability of answers", columns, rows, note)
 
 
-def prompts(views: Sequence[RunView]) -> Table | None:
+def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
     """Show how the rates depend on the prompt's wording and examples (Table 9); differences are paired."""
     rows: list[list[Cell]] = []
     for view in views:
-        modes, first = _by_mode(view), _default_mode(view)
+        modes, first = _group_by_mode(view), _choose_default_mode(view)
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
-                part, base = (_select(each, "bucket", bucket) for each in (tally, first))
+                part, base = (_select_by_tag(each, "bucket", bucket) for each in (tally, first))
                 changes = [None if tally == first else _compute_change(base, part, rate) for rate in _RATES[:2]]
                 rows.append([view.label, bucket or "all", mode, *_make_cells(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
@@ -259,12 +259,12 @@ def prompts(views: Sequence[RunView]) -> Table | None:
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
     """Compare each run with the first run on shared questions in the same mode (Table 7); None if none are shared."""
     rows: list[list[Cell]] = []
-    first = _by_mode(views[0])
+    first = _group_by_mode(views[0])
     for view in views[1:]:
-        own = _by_mode(view)
+        own = _group_by_mode(view)
         mode = next((each for each in (DEFAULT_MODE, *first) if each in first and each in own), None)
         for bucket in (None, *BUCKETS) if mode is not None else ():
-            base, part = (_select(modes[mode or ""], "bucket", bucket) for modes in (first, own))
+            base, part = (_select_by_tag(modes[mode or ""], "bucket", bucket) for modes in (first, own))
             if any(changes := [_compute_change(base, part, rate) for rate in _RATES]):
                 rows.append([f"{view.label} against {views[0].label}", bucket or "all", *changes])
     if rows and not shipped:
@@ -283,7 +283,7 @@ def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
     for line in _list_lines(views):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
-            part, head = (_select(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
+            part, head = (_select_by_tag(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
             rows.append([line.label, domain or "all", *_make_cells(part), gain])
@@ -295,7 +295,7 @@ def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
     return _make_run_table("The top tenth of the head", columns, rows, note)
 
 
-def predicates(views: Sequence[RunView]) -> Table | None:
+def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_cells(line.tally.where(predicate=f"{bucket} predicate"))]
@@ -318,7 +318,7 @@ def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Ta
             rows.append([line.label, *(part.estimate(rate) for part in parts for rate in _RATES[:2])])
     if rows and not shipped:
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
-        rows += [[f"{model} (published)", *(table_10()[model][name] for name in names)] for model in models()]
+        rows += [[f"{model} (published)", *(read_table_10()[model][name] for name in names)] for model in list_models()]
     columns = [
         Column("Run"),
         *_make_percentages(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH")),
@@ -330,20 +330,20 @@ def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Ta
     return Table("Natural questions", columns, rows, note) if rows else None
 
 
-def _by_mode(view: RunView) -> dict[str, Tally]:
+def _group_by_mode(view: RunView) -> dict[str, Tally]:
     return view.tally.groups("mode") or {"": view.tally}
 
 
-def _default_mode(view: RunView) -> Tally:
-    modes = _by_mode(view)
+def _choose_default_mode(view: RunView) -> Tally:
+    modes = _group_by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
 def _list_lines(views: Sequence[RunView]) -> list[LabelledCases]:
-    return [line for view in views for line in lines_of(view, alone=False)]
+    return [line for view in views for line in list_rows_by_mode(view, alone=False)]
 
 
-def _select(tally: Tally, tag: str, value: str | None) -> Tally:
+def _select_by_tag(tally: Tally, tag: str, value: str | None) -> Tally:
     return tally.groups(tag).get(value, Tally()) if value else tally
 
 
@@ -383,10 +383,10 @@ def _list_combinations(
 
 
 def _read_answer(view: RunView, row: Row) -> str:
-    from evalsuite.metrics.text import normalise
+    from evalsuite.metrics.text import normalise_answer
 
     transcript = view.read(row.case).transcript
-    return normalise(transcript.answer) if transcript else ""
+    return normalise_answer(transcript.answer) if transcript else ""
 
 
 def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:

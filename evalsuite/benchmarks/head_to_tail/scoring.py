@@ -13,14 +13,14 @@ from datetime import date
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, judge_prompt, paper_prompts
+from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, make_judge_prompt, read_paper_prompts
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
-from evalsuite.judges.judgements import sign_scores, signature
-from evalsuite.judges.parsing import AnswerField, AnswerForm, Choice, NoStatementError
+from evalsuite.judges.judgements import sign_scores, write_signature
+from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceValue, NoStatementError
 from evalsuite.metrics.numbers import parse_number
-from evalsuite.metrics.text import as_texts, exact_match, normalise, rouge_l, token_f1
+from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,16 +32,16 @@ RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl":
 JUDGE_PARAMS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 _SUBJECTS = ("answer", "given answer", "reply", "response", "given", "it", "this")
 _VERDICT = AnswerForm(
-    {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), Choice({1.0: "correct", 0.0: "incorrect"}))}
+    {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), ChoiceValue({1.0: "correct", 0.0: "incorrect"}))}
 )
 _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
-def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """Return the rule scorers, and a scorer of `accuracy` and `hallucination`: the judge if any, else exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
-    return (ByRule(), ByJudge(paper_prompts(setup.data, setup.modes, judged=True)))
+    return (ByRule(), ByJudge(read_paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
@@ -49,7 +49,7 @@ class ByRule:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         missing = float(is_answer_missing(sample, transcript))
-        answer, accepted = answer_text(transcript), accepted_answers(sample)
+        answer, accepted = clean_answer(transcript), list_accepted_answers(sample)
         scores = {"missing": missing}
         for rule, (name, metric) in RULES.items():
             scores[name] = metric(answer, accepted)
@@ -61,7 +61,7 @@ class ByExactMatch:
     """Scores `accuracy` and `hallucination` by exact match, for runs without a judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        matched = exact_match(answer_text(transcript), accepted_answers(sample))
+        matched = exact_match(clean_answer(transcript), list_accepted_answers(sample))
         return _make_shares(matched, float(is_answer_missing(sample, transcript)))
 
 
@@ -89,26 +89,26 @@ class ByJudge:
             **{f"{name}_lm": value for name, value in shares.items()},
         }
         return sign_scores(
-            scores, signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
+            scores, write_signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
         )
 
     async def _make_verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        asked = self._build_question(sample, str(sample.input), _answers(sample), answer_text(transcript))
+        asked = self._build_question(sample, str(sample.input), _list_answers(sample), clean_answer(transcript))
         judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
         return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
 
     def _build_question(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
-            return self.paper.verdict(question, answers, reply)
-        return judge_prompt(question, answers, reply)
+            return self.paper.write_verdict_prompt(question, answers, reply)
+        return make_judge_prompt(question, answers, reply)
 
 
-def accepted_answers(sample: Sample) -> tuple[str, ...]:
+def list_accepted_answers(sample: Sample) -> tuple[str, ...]:
     """Return the sample's answers with their variants."""
-    return add_variants(_answers(sample), str(sample.input))
+    return add_variants(_list_answers(sample), str(sample.input))
 
 
-def answer_text(transcript: Transcript) -> str:
+def clean_answer(transcript: Transcript) -> str:
     """Return the answer without invisible characters and without a leading label."""
     answer = transcript.answer.translate(_INVISIBLE)
     return _LABEL.sub("", answer, count=1) if _LABEL.match(answer) else answer
@@ -120,14 +120,14 @@ def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     A right answer is never missing, because a film's name may be "Unknown". "None" is not missing if the question asks
     for a number or for something that may not exist ("Which awards, if any, did it win?").
     """
-    answer = answer_text(transcript)
-    if normalise(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
+    answer = clean_answer(transcript)
+    if normalise_answer(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
         return False
-    return is_missing(answer) and not exact_match(answer, _answers(sample))
+    return is_missing(answer) and not exact_match(answer, _list_answers(sample))
 
 
-def _answers(sample: Sample) -> list[str]:
-    return as_texts(() if sample.target is None else sample.target)
+def _list_answers(sample: Sample) -> list[str]:
+    return convert_targets(() if sample.target is None else sample.target)
 
 
 def _make_shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
@@ -200,7 +200,7 @@ def is_missing(answer: str) -> bool:
     "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was
     Kubrick" and "Unsure. Stanley Kubrick" are attempts, and "Unknown Pleasures" is an answer.
     """
-    text = normalise(answer)
+    text = normalise_answer(answer)
     if not any(map(str.isalnum, text)) or _WHOLE.fullmatch(text):
         return True
     start = _START.match(text)
@@ -212,13 +212,13 @@ def is_missing(answer: str) -> bool:
 def _admits_ignorance(answer: str) -> bool:
     """Tell whether the first sentence says that the answer is unknown ("It is not known. ...")."""
     parts = _AND_THEN.match(answer)
-    return bool(parts and _WHOLE.fullmatch(normalise(parts["owned"] or "")))
+    return bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
 
 
 def _names_something(answer: str) -> bool:
     """Tell whether an answer of a few words follows the abstention on the same line."""
     parts = _AND_THEN.match(answer)
-    rest = normalise(parts["rest"]) if parts else ""
+    rest = normalise_answer(parts["rest"]) if parts else ""
     return (
         0 < len(rest.split()) <= _MOST_WORDS
         and not _EXPLAINS.match(rest)
@@ -275,9 +275,9 @@ def asks_for_person(question: str) -> bool:
 
 def _list_variants(answer: str, question: str, *, persons: bool) -> Iterable[str]:
     if persons:
-        yield from person_variants(answer)
+        yield from list_person_variants(answer)
         return
-    if others := (*number_variants(answer, question), *date_variants(answer)):
+    if others := (*list_number_variants(answer, question), *list_date_variants(answer)):
         yield from others
         return
     yield from _list_title_variants(answer)
@@ -299,7 +299,7 @@ _INITIALS = re.compile(r"(?:\w\.\s?)+")
 _LONGEST = 6
 
 
-def person_variants(name: str) -> Iterable[str]:
+def list_person_variants(name: str) -> Iterable[str]:
     """Yield other spellings of a person's name, and each ending of the name, because any ending may be the surname.
 
     Examples of endings: Nolan; van Beethoven and Beethoven; García Márquez and Márquez. A suffix (Jr.) and a
@@ -314,11 +314,11 @@ def person_variants(name: str) -> Iterable[str]:
         for start in range(1, len(words)):
             ending = " ".join(words[start:])
             yield from (ending, f"{words[0]} {ending}", f"{words[0][0]}. {ending}")
-        yield from _with_initials(words[:-1], words[-1])
+        yield from _list_initials_variants(words[:-1], words[-1])
         yield f"{words[-1]}, {' '.join(words[:-1])}"
 
 
-def _with_initials(first_names: Sequence[str], surname: str) -> Iterable[str]:
+def _list_initials_variants(first_names: Sequence[str], surname: str) -> Iterable[str]:
     """Yield forms with initials: J. R. R. Tolkien, J.R.R. Tolkien, John R. R. Tolkien, John R.R. Tolkien."""
     initials = [f"{word[0]}." for word in first_names]
     yield " ".join((*initials, surname))
@@ -339,21 +339,21 @@ _UNIT = re.compile(
 )
 
 
-def number_variants(answer: str, question: str) -> Iterable[str]:
+def list_number_variants(answer: str, question: str) -> Iterable[str]:
     """Yield other spellings of a whole number; nothing if the answer is not a number."""
-    value = _whole(answer)
+    value = _parse_whole_number(answer)
     if value is None:
         return
     yield str(value)
     yield f"{value:,}"
     if 0 <= value < 1000:
-        yield from dict.fromkeys((in_words(value), in_words(value).replace("-", " ")))
+        yield from dict.fromkeys((spell_number(value), spell_number(value).replace("-", " ")))
         yield from () if value else ("none",)
     if unit := _UNIT.search(question):
-        yield from _with_unit(value, unit[1].lower())
+        yield from _write_with_unit(value, unit[1].lower())
 
 
-def in_words(number: int) -> str:
+def spell_number(number: int) -> str:
     """Spell a number from 0 to 999 in English: "twenty-one", "three hundred and five"."""
     if number < 20:
         return _SMALL[number]
@@ -361,13 +361,15 @@ def in_words(number: int) -> str:
         tens = _TENS[number // 10 - 2]
         return f"{tens}-{_SMALL[number % 10]}" if number % 10 else tens
     hundreds = f"{_SMALL[number // 100]} hundred"
-    return f"{hundreds} and {in_words(number % 100)}" if number % 100 else hundreds
+    return f"{hundreds} and {spell_number(number % 100)}" if number % 100 else hundreds
 
 
-_FIGURES = {spelt: number for number in range(1000) for spelt in (in_words(number), in_words(number).replace("-", " "))}
+_FIGURES = {
+    spelt: number for number in range(1000) for spelt in (spell_number(number), spell_number(number).replace("-", " "))
+}
 
 
-def _whole(answer: str) -> int | None:
+def _parse_whole_number(answer: str) -> int | None:
     if (number := _FIGURES.get(answer.strip().lower())) is not None:
         return number
     read = parse_number(answer)
@@ -377,7 +379,7 @@ def _whole(answer: str) -> int | None:
     return int(read.value) if abs(read.value) < 10**15 and read.value == int(read.value) else None
 
 
-def _with_unit(value: int, unit: str) -> Iterable[str]:
+def _write_with_unit(value: int, unit: str) -> Iterable[str]:
     yield f"{value} {unit}"
     yield f"{value} {unit.removesuffix('s')}"
     if unit == "minutes":
@@ -406,7 +408,7 @@ _WRITTEN = tuple(
 )
 
 
-def date_variants(answer: str) -> Iterable[str]:
+def list_date_variants(answer: str) -> Iterable[str]:
     """Yield other spellings of a date such as 1990-07-16 or 16 July 1990; slashes (07/16/1990) are ambiguous."""
     if (day := _parse_date(answer.strip())) is None:
         return

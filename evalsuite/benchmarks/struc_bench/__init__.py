@@ -7,8 +7,8 @@ with people; the paper's own H-Score; and a judge's P-Score.
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
 from evalsuite.benchmarks.struc_bench.items import DEFAULT_MODES, MODES, load
-from evalsuite.benchmarks.struc_bench.report import report
-from evalsuite.benchmarks.struc_bench.scoring import corpus_bleu, scorers, solver
+from evalsuite.benchmarks.struc_bench.report import make_report
+from evalsuite.benchmarks.struc_bench.scoring import compute_corpus_bleu, make_scorers, make_solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 
@@ -25,12 +25,12 @@ STRUC_BENCH = Benchmark(
         **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },
     load=load,
-    solver=solver,
-    scorers=scorers,
+    solver=make_solver,
+    scorers=make_scorers,
     modes=MODES,
     default_modes=DEFAULT_MODES,
-    report=report,
-    derived={"sacrebleu": corpus_bleu},
+    report=make_report,
+    derived={"sacrebleu": compute_corpus_bleu},
 )
 
 __all__ = ["STRUC_BENCH"]

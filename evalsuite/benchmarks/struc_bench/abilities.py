@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.cells import CellVerdict, Text, is_blank, judge_cell, plain_text, value_of
+from evalsuite.metrics.tables.cells import (
+    CellVerdict,
+    SearchedText,
+    compare_cells,
+    is_blank,
+    read_cell_value,
+    strip_cell_markup,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,7 +68,7 @@ class TableComparison:
         return [*(pair.wanted for pair in self.cells), *self.lost]
 
 
-def compare(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
+def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
     """Derive the differences in names, data and structure from the comparison of contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
@@ -88,7 +95,7 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
             cell = None
             if row in rows and column in columns:
                 here, there = rows[row], columns[column]
-                verdict = judge_cell(pair.left.texts[here][there], pair.right.texts[row][column])
+                verdict = compare_cells(pair.left.texts[here][there], pair.right.texts[row][column])
                 cell = CellPair(predicted[here][there], text, verdict)
             if is_name:
                 if cell and cell.verdict not in RIGHT:
@@ -126,7 +133,7 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
 
 
 def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[plain_text(text) for text in row] for row in rows]
+    return [[strip_cell_markup(text) for text in row] for row in rows]
 
 
 MOST_COLUMNS = 16
@@ -190,7 +197,7 @@ def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> 
 
 def _parse_number(cell: str) -> float | None:
     try:
-        number = float(value_of(cell))
+        number = float(read_cell_value(cell))
     except ValueError:
         return None
     return number if math.isfinite(number) else None
@@ -208,7 +215,7 @@ ABILITIES = {
 SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Facts of form that concern the size, not the markup.
 
 
-def abilities(
+def measure_abilities(
     comparison: TableComparison, *, source: str, form: float, markup: float, share: float
 ) -> dict[str, float]:
     """Measure the abilities of an output, each in [0, 1]; leave out abilities that the item does not test.
@@ -218,51 +225,53 @@ def abilities(
 
     Args:
         form: the share of all facts of form that are fulfilled.
-        markup: the share of facts about the markup that are fulfilled, see `markup_used`.
+        markup: the share of facts about the markup that are fulfilled, see `measure_markup`.
         share: the share of the answer's characters that belong to its table.
     """
     if not comparison.tables:
         return {"formatting": form}
-    right = [pair for pair in comparison.cells if pair.verdict in RIGHT and value_of(pair.wanted)]
+    right = [pair for pair in comparison.cells if pair.verdict in RIGHT and read_cell_value(pair.wanted)]
     wanted, predicted = _count_values(comparison.wanted), _count_values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
-    text, sums, placed = Text(source), comparison.sums, _divide(len(right), covered) or 0.0
+    text, sums, placed = SearchedText(source), comparison.sums, _divide_or_none(len(right), covered) or 0.0
     values = {
-        "coverage": _divide(covered, wanted.total()),
+        "coverage": _divide_or_none(covered, wanted.total()),
         "formatting": form,
         "reasoning": _measure_derived(comparison, text),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
-        "pragmatics": (markup + (_divide(in_form, len(right)) or 0.0) + share) / 3,
+        "pragmatics": (markup + (_divide_or_none(in_form, len(right)) or 0.0) + share) / 3,
         "hallucination_control": _measure_supported(comparison, text, wanted),
     }
     untested = () if wanted else ("coverage", "comprehension", "pragmatics")
     return {name: value for name, value in values.items() if value is not None and name not in untested}
 
 
-def markup_used(facts: Iterable[FormFact]) -> float:
+def measure_markup(facts: Iterable[FormFact]) -> float:
     """Return the share of fulfilled facts about markup: heads, spans, rules, links."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
 
 
-def _measure_derived(comparison: TableComparison, text: Text) -> float | None:
+def _measure_derived(comparison: TableComparison, text: SearchedText) -> float | None:
     # If the source text lacks a wanted value, the value must be derived from the text.
-    derived = [pair for pair in comparison.cells if not text.holds(pair.wanted)]
+    derived = [pair for pair in comparison.cells if not text.contains_value(pair.wanted)]
     right = sum(pair.verdict in RIGHT for pair in derived)
-    return _divide(right, len(derived) + sum(not text.holds(cell) for cell in comparison.lost))
+    return _divide_or_none(right, len(derived) + sum(not text.contains_value(cell) for cell in comparison.lost))
 
 
-def _measure_supported(comparison: TableComparison, text: Text, wanted: Counter[str]) -> float | None:
+def _measure_supported(comparison: TableComparison, text: SearchedText, wanted: Counter[str]) -> float | None:
     answered = [cell for cell in comparison.predicted if not is_blank(cell)]
-    return _divide(sum(text.holds(cell) or value_of(cell) in wanted for cell in answered), len(answered))
+    return _divide_or_none(
+        sum(text.contains_value(cell) or read_cell_value(cell) in wanted for cell in answered), len(answered)
+    )
 
 
 def _count_values(cells: Iterable[str]) -> Counter[str]:
-    return Counter(value for cell in cells if (value := value_of(cell)))
+    return Counter(value for cell in cells if (value := read_cell_value(cell)))
 
 
-def _divide(part: int, whole: int) -> float | None:
+def _divide_or_none(part: int, whole: int) -> float | None:
     return min(part / whole, 1.0) if whole else None
 
 
@@ -278,7 +287,7 @@ BROKEN = frozenset({"markup", "well_formed", "compiles"})
 """Facts of form that every table must fulfil, whatever the reference is; otherwise the markup is broken."""
 
 
-def error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
+def find_error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
     """Map each type of error to 1.0 if the output has such an error, else to 0.0; empty if no table was wanted.
 
     `error_free` is 1.0 if no type occurs and every fact of form is fulfilled. Cells of missing rows and columns are not

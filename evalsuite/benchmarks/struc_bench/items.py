@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, take
+from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.p_score import check_prompt
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -63,15 +63,17 @@ def read_human_scores(path: Path) -> list[HumanScores]:
 
 
 def _read_rating(record: object, path: Path, where: str) -> HumanScores:
-    fields = expect(record, dict, path, where)
+    fields = require_type(record, dict, path, where)
     content, form = (_read_score(fields, aspect, path, where) for aspect in ASPECTS)
-    model, rater = (expect(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater"))
-    sample = take(fields, "sample", str, path, where)
+    model, rater = (
+        require_type(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
+    )
+    sample = read_field(fields, "sample", str, path, where)
     return HumanScores(sample, content, form, model, rater, _read_errors(fields.get("errors"), path, where))
 
 
 def _read_score(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
-    score = take(fields, aspect, float, path, where)
+    score = read_field(fields, aspect, float, path, where)
     # Python's JSON parser accepts NaN, infinities, and whole numbers too large for a float.
     if not abs(score) <= sys.float_info.max:
         raise DatasetError(path, f"{where}, field {aspect!r}", str(score)[:60], "a finite number")
@@ -81,13 +83,13 @@ def _read_score(fields: Mapping[str, object], aspect: str, path: Path, where: st
 def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
     if labels is None:
         return None
-    names = expect(labels, list, path, f"{where}, field 'errors'")
+    names = require_type(labels, list, path, f"{where}, field 'errors'")
     if unknown := [name for name in names if name not in ERROR_TYPES]:
         raise DatasetError(path, f"{where}, field 'errors'", repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
     return tuple(names)
 
 
-def of_model(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
+def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
     """Return the ratings of one model's outputs by item.
 
     A rating without a model's name counts for every model, unless the item has ratings under the model's name.
@@ -135,7 +137,7 @@ class StrucBenchOptions:
     p_prompt: str | None = None
 
     @classmethod
-    def of(cls, setup: Setup) -> StrucBenchOptions:
+    def from_setup(cls, setup: Setup) -> StrucBenchOptions:
         """Read and check the options of a run."""
         options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
         if options.p_prompt is not None:
@@ -175,15 +177,17 @@ def read_items(path: Path) -> list[TableItem]:
 
 
 def _read_item(record: object, path: Path, where: str) -> TableItem:
-    fields = expect(record, dict, path, where)
-    instruction, text, output = (take(fields, name, str, path, where) for name in ("instruction", "input", "output"))
+    fields = require_type(record, dict, path, where)
+    instruction, text, output = (
+        read_field(fields, name, str, path, where) for name in ("instruction", "input", "output")
+    )
     if not output.strip():
         raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")
-    description = expect(fields.get("format_description", ""), str, path, f"{where}, field 'format_description'")
+    description = require_type(fields.get("format_description", ""), str, path, f"{where}, field 'format_description'")
     return TableItem(instruction, text, output, description)
 
 
-def items_json(items: Iterable[TableItem]) -> str:
+def write_items(items: Iterable[TableItem]) -> str:
     """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
     # Leave out an empty description, because the published files lack this field.
     records = [
@@ -197,7 +201,7 @@ def find_files(folder: Path) -> dict[Format, Path]:
     """Find each format's file by the file names in a folder; of several files, prefer a name with `test`."""
     paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
-        if written := format_of(path):
+        if written := find_format(path):
             paths.setdefault(written, []).append(path)
     if not paths:
         expected = "files of items named after their format: table_test.json, html_test.json, latex_test.json"
@@ -212,7 +216,7 @@ def find_files(folder: Path) -> dict[Format, Path]:
     return files
 
 
-def format_of(path: Path) -> Format | None:
+def find_format(path: Path) -> Format | None:
     """Return the format that a file's name shows, or None."""
     words = set(re.findall("[a-z]+", path.stem.lower()))
     return next((written for written, markers in WORDS.items() if words & markers), None)
@@ -236,21 +240,21 @@ ANSWER: Mapping[Format, str] = {
 TEXT_FOLLOWS = "The text:\n"
 
 
-def question(item: TableItem, written: Format, mode: str) -> str:
+def write_question(item: TableItem, written: Format, mode: str) -> str:
     """Write the complete question for an item."""
     if mode == "format_facts":
         item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
-    parts = [instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
+    parts = [write_instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def text_of(asked: str, written: Format) -> str:
+def extract_text(asked: str, written: Format) -> str:
     """Extract from a complete question the text from which the table was to be made."""
     after = asked.partition(TEXT_FOLLOWS)[2] or asked
     return after.removesuffix(ANSWER[written].strip()).strip()
 
 
-def instruction(item: TableItem, mode: str) -> str:
+def write_instruction(item: TableItem, mode: str) -> str:
     """Return the instruction, followed by the description of the format in every mode but `direct`."""
     parts = [item.instruction]
     if mode != "direct":
@@ -269,9 +273,9 @@ DEFAULT_MODES = ("direct",)
 
 def load(setup: Setup) -> Dataset:
     """Make one sample for each item and mode."""
-    folder, options = setup.data or SHIPPED, StrucBenchOptions.of(setup)
+    folder, options = setup.data or SHIPPED, StrucBenchOptions.from_setup(setup)
     ratings = folder / RATINGS
-    people = of_model(read_human_scores(ratings), setup.model) if ratings.is_file() else {}
+    people = select_model_ratings(read_human_scores(ratings), setup.model) if ratings.is_file() else {}
     samples, counts, ids = list[Sample](), list[str](), set[str]()
     for written, path in find_files(folder).items():
         items = read_items(path)
@@ -318,7 +322,7 @@ def _make_sample(
     rated = {"people": ratings.facts()} if ratings else {}
     return Sample(
         id=variant if len(modes) > 1 else name,
-        input=question(item, written, mode),
+        input=write_question(item, written, mode),
         target=item.output,
         tags={"format": written, "mode": mode, "cluster": name},
         metadata={"text": item.input, **rated},

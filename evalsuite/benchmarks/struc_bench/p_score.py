@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import ask_until_parsed, gather_readable
 from evalsuite.judges.forms import Likert, read_scores
-from evalsuite.judges.judgements import signature
+from evalsuite.judges.judgements import write_signature
 from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class PScore:
     signature: str = ""  # A line to cite with the scores; it identifies how they were made.
 
 
-async def p_score(
+async def request_p_score(
     judge: Model,
     prediction: str,
     reference: str,
@@ -92,7 +92,7 @@ async def p_score(
         for order in orders
     )
     content, structure = (sum(judgement.value[aspect] for judgement in both) / 2 for aspect in ASPECTS)
-    written = signature("p_score", [judge], system, _fill_prompt(prompt, "", "", "any format"), params)
+    written = write_signature("p_score", [judge], system, _fill_prompt(prompt, "", "", "any format"), params)
     return PScore(content, structure, log, written)
 
 

@@ -22,10 +22,19 @@ from evalsuite.benchmarks.struc_bench.scoring import (
     RELEASED,
     ROW_KINDS,
     TABLE_SCORE,
-    corpus_bleu,
+    compute_corpus_bleu,
 )
-from evalsuite.output.reports.generic import cut_off
-from evalsuite.output.reports.section import Chart, Column, LabelledCases, Passage, Section, Series, Table, lines_of
+from evalsuite.output.reports.generic import warn_of_cut_off_answers
+from evalsuite.output.reports.section import (
+    Chart,
+    Column,
+    LabelledCases,
+    Passage,
+    Section,
+    Series,
+    Table,
+    list_rows_by_mode,
+)
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -43,9 +52,9 @@ NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
 SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 
 
-def report(views: Sequence[RunView]) -> Section:
+def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
-    lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
+    lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
     details: list[Table | Chart] = [
         *_make_metric_tables(lines),
         *_make_fact_table(lines),
@@ -64,7 +73,7 @@ def report(views: Sequence[RunView]) -> Section:
         _make_preface(views, lines),
         _make_score_table(lines),
         *(replace(detail, folded=True) for detail in details),
-        *(passage for line in lines for passage in cut_off(line.label, line.tally, "STRUC_BENCH")),
+        *(passage for line in lines for passage in warn_of_cut_off_answers(line.label, line.tally, "STRUC_BENCH")),
         *(passage for line in lines for passage in _show_extreme_outputs(line)),
     ]
     return Section(TITLE, tuple(blocks))
@@ -89,7 +98,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     )
 
 
-def _make_shares(headings: Iterable[str]) -> list[Column]:
+def _make_share_columns(headings: Iterable[str]) -> list[Column]:
     return [Column(heading, "percent", 1) for heading in headings]
 
 
@@ -114,8 +123,9 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
         for name, label, tally in _list_with_totals(lines)
     ]
     columns = [
-        Column("Format"), Column("Run"), Column("Outputs", "count"), *_make_shares([*TABLE_SCORE.values(), "Compiles"]),
-    ]  # fmt: skip
+        *(Column("Format"), Column("Run"), Column("Outputs", "count")),
+        *_make_share_columns([*TABLE_SCORE.values(), "Compiles"]),
+    ]
     note = (
         "Content: the F1 of cells, aligned in rows and columns and compared by value. Form: the share of the facts "
         "about the wanted table's form that the answer fulfils. The score is content times a weighted mean of content "
@@ -137,7 +147,7 @@ def _make_fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             [line.label, name.replace("_", " "), len(values), sum(values) / len(values)]
             for name, values in counts.items()
         ]
-    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), *_make_shares(["Fulfilled"])]
+    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), *_make_share_columns(["Fulfilled"])]
     if rows:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
@@ -146,7 +156,7 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
     columns = [Column("Run"), Column("Outputs", "count")]
     for metric, heading in METRICS.items():
-        columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _make_shares([heading])
+        columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _make_share_columns([heading])
     note = (
         "SacreBLEU is computed over all outputs at once; the other values are means over outputs. All values are in "
         "percent, except the P-Score (0 to 10), BARTScore (nats per token) and BLEURT."
@@ -154,7 +164,7 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     for written, name in FORMAT_NAMES.items():
         tallies = [(line.label, line.tally.where(format=written)) for line in lines]
         rows: list[list[Cell]] = [
-            [label, len(tally.scored(RANKED_BY)), *(_estimate(tally, metric) for metric in METRICS)]
+            [label, len(tally.scored(RANKED_BY)), *(_estimate_metric(tally, metric) for metric in METRICS)]
             for label, tally in tallies
             if len(tally)
         ]
@@ -163,9 +173,9 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             note = ""  # Only the first table has the note.
 
 
-def _estimate(tally: Tally, metric: str) -> Cell:
+def _estimate_metric(tally: Tally, metric: str) -> Cell:
     if metric == "bleu":
-        return corpus_bleu(tally)
+        return compute_corpus_bleu(tally)
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
@@ -210,7 +220,7 @@ def _make_shares_table(
         [name, label, *(estimate(tally, metric) for metric in metrics)]
         for name, label, tally in _list_with_totals(lines)
     ]
-    return Table(title, [Column("Format"), Column("Run"), *_make_shares(metrics.values())], rows, note)
+    return Table(title, [Column("Format"), Column("Run"), *_make_share_columns(metrics.values())], rows, note)
 
 
 def _make_chart(
@@ -241,14 +251,14 @@ def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
                 count[1] += wrong
         totals = {column: sum(wrong for _, wrong in kinds.values()) for column, kinds in counts.items()}
         columns = sorted(filter(totals.get, totals), key=lambda column: (-totals[column], column))[:MOST_COLUMNS]
-        series = [Series(kind, [_share(counts[column].get(kind)) for column in columns]) for kind in ROW_KINDS]
+        series = [Series(kind, [_compute_share(counts[column].get(kind)) for column in columns]) for kind in ROW_KINDS]
         if columns:
             title = f"Share of wrong cells in percent, {line.label}"
             labels = [column or "(no name)" for column in columns]
             yield Chart("heatmap", f"struc_bench_cells_{place}", title, labels, series, "percent", (0.0, 1.0))
 
 
-def _share(count: Sequence[int] | None) -> float | None:
+def _compute_share(count: Sequence[int] | None) -> float | None:
     return count[1] / count[0] if count else None
 
 
@@ -258,8 +268,8 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     for line in lines:
         outputs = [row for row in line.tally if "people" in row.facts]
         if outputs:
-            yield agreement_table(f"Agreement with people, {line.label}", metrics, outputs)
-        if table := error_table(f"Types of errors and people's labels, {line.label}", outputs):
+            yield tabulate_agreement(f"Agreement with people, {line.label}", metrics, outputs)
+        if table := tabulate_errors(f"Types of errors and people's labels, {line.label}", outputs):
             yield table
 
 
@@ -327,7 +337,7 @@ FEWEST = 3
 OTHERS = "A person and the mean of the others"
 
 
-def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
+def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
     """Correlate each metric with people's scores over rated outputs (Pearson, Spearman and Kendall)."""
     from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws
 
@@ -346,7 +356,7 @@ def agreement_table(title: str, metrics: Mapping[str, str], outputs: Sequence[Ro
     return Table(title, columns, [*lines, *_make_raters_line(outputs, draws)], note)
 
 
-def error_table(title: str, outputs: Sequence[Row]) -> Table | None:
+def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     """Tabulate how computed error types agree with people's labels; None if nobody labelled errors."""
     from evalsuite.stats import kappa_interval
 

@@ -10,9 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from evalsuite.benchmarks.struc_bench.abilities import TableComparison, abilities, compare, error_types, markup_used
+from evalsuite.benchmarks.struc_bench.abilities import (
+    TableComparison,
+    compare_tables,
+    find_error_types,
+    measure_abilities,
+    measure_markup,
+)
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
-from evalsuite.benchmarks.struc_bench.p_score import PROMPT, p_score
+from evalsuite.benchmarks.struc_bench.p_score import PROMPT, request_p_score
 from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError
 from evalsuite.core.phrases import shorten_line
 from evalsuite.core.types import Sample, Score, Transcript
@@ -33,13 +39,13 @@ if TYPE_CHECKING:
 FACT = "bleu"
 
 
-def bleu_counts(prediction: str, reference: str) -> dict[str, Any]:
+def count_bleu(prediction: str, reference: str) -> dict[str, Any]:
     """Count the matching n-grams and all n-grams (orders 1 to 4), and both lengths in sacrebleu's tokens."""
     score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
 
-def corpus_bleu(tally: Tally) -> Estimate | None:
+def compute_corpus_bleu(tally: Tally) -> Estimate | None:
     """Compute SacreBLEU in [0, 1] (the usual value divided by 100) over all scored cases; None if no case is scored."""
     counts = [row.facts[FACT] for row in tally.scored("bleu") if FACT in row.facts]
     if not counts:
@@ -84,9 +90,9 @@ LONGEST_CELL = 80  # Maximum characters per differing cell in the note.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 
-def solver(setup: Setup) -> Solver:
+def make_solver(setup: Setup) -> Solver:
     """Make the solver; all modes share one solver, because modes differ only in the question."""
-    options = StrucBenchOptions.of(setup)
+    options = StrucBenchOptions.from_setup(setup)
 
     async def solve(sample: Sample, model: Model) -> Transcript:
         # Allow 1.5 times the wanted table's expected tokens (2.5 characters per token).
@@ -97,9 +103,9 @@ def solver(setup: Setup) -> Solver:
     return solve
 
 
-def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """Make the scorers of an answer; the P-Score is included only if the run has a judge."""
-    options = StrucBenchOptions.of(setup)
+    options = StrucBenchOptions.from_setup(setup)
     chosen: list[Scorer | JudgedScorer] = [cast("Scorer", TableScorer(row_order=options.row_order))]
     folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
     if folders:
@@ -120,7 +126,7 @@ class TableScorer:
             return score_table(sample, text, ours)
         predicted = ours.match.predicted
         is_table = predicted.markup == "latex" and bool(predicted.tables)
-        accepted = await self._tex.compare(predicted.text if is_table else "", reference, text)
+        accepted = await self._tex.accepts_table(predicted.text if is_table else "", reference, text)
         compiled = {} if accepted is None else {COMPILES: float(accepted)}
         unmeasured = {UNMEASURED: {COMPILES: self._tex.absent}} if self._tex.absent else {}
         return {**score_table(sample, text, ours, unmeasured), **compiled}
@@ -135,7 +141,7 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
     # A reference without a table (for example a list) gives an empty comparison.
-    comparison = compare(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
+    comparison = compare_tables(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
     predicted = ours.match.predicted
     sizes = [[len(table.rows), table.width] for table in wanted]
     shape = {"sizes": sizes, "names": [table.name for table in wanted], "words": len(sample.metadata["text"].split())}
@@ -149,12 +155,12 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
         ),
         "table_form": Score(ours.form, facts={FORM: checklist, **facts}),
         **_score_released(answer, reference, written),
-        "bleu": Score(bleu(answer, reference), facts={FACT: bleu_counts(answer, reference)}),
+        "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
-        **error_types(comparison, ours.facts),
-        **abilities(
-            comparison, source=sample.metadata["text"], form=ours.form, markup=markup_used(ours.facts), share=share
+        **find_error_types(comparison, ours.facts),
+        **measure_abilities(
+            comparison, source=sample.metadata["text"], form=ours.form, markup=measure_markup(ours.facts), share=share
         ),
     }
 
@@ -207,9 +213,9 @@ class NeuralScorer:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         answer = strip_answer(transcript.answer, _find_format(sample))
-        return {name: self._score(name, answer, str(sample.target)) for name in self._folders}
+        return {name: self._score_by_metric(name, answer, str(sample.target)) for name in self._folders}
 
-    def _score(self, name: str, answer: str, reference: str) -> float:
+    def _score_by_metric(self, name: str, answer: str, reference: str) -> float:
         if name not in self._loaded:
             self._loaded[name] = self._load(name, Path(self._folders[name]))
         score = self._loaded[name].score(answer, reference)
@@ -233,7 +239,7 @@ class PScorer:
         """Score one transcript; an unreadable judgement makes only the P-Score missing."""
         answer, written = strip_answer(transcript.answer, _find_format(sample)), _find_format(sample)
         try:
-            score = await p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
+            score = await request_p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
         except JudgeError as error:
             return {"p_readable": Score(0.0, log=[*error.log, {"error": str(error)}])}
         scores = {"p_content": Score(score.content, log=score.log), "p_format": Score(score.format)}
@@ -271,19 +277,19 @@ class TexCheck:
     _sandbox: Sandbox | None = None
     _known: dict[str, bool] = field(default_factory=dict)
 
-    async def compare(self, table: str, reference: str, answer: str = "") -> bool | None:
+    async def accepts_table(self, table: str, reference: str, answer: str = "") -> bool | None:
         """Tell whether TeX accepts a non-empty table, together with the definitions before the table in the answer.
 
         Returns:
             None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """
-        if reference not in self._known and (accepted := await self._accepts(reference)) is not None:
+        if reference not in self._known and (accepted := await self._compiles(reference)) is not None:
             self._known[reference] = accepted
         if not self._known.get(reference):
             return None
-        return bool(table) and await self._accepts(table, _find_definitions(answer, table))
+        return bool(table) and await self._compiles(table, _find_definitions(answer, table))
 
-    async def _accepts(self, latex: str, definitions: str = "") -> bool | None:
+    async def _compiles(self, latex: str, definitions: str = "") -> bool | None:
         tex = shutil.which("pdflatex")
         if tex is None:
             self.absent = ABSENT

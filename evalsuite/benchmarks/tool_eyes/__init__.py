@@ -7,7 +7,7 @@ results and finishes with an answer. There are seven scenarios, and five capabil
 
 from evalsuite.benchmarks.tool_eyes.dataset import OVERALL, load
 from evalsuite.benchmarks.tool_eyes.episodes import ToolEyesSolver
-from evalsuite.benchmarks.tool_eyes.report import report
+from evalsuite.benchmarks.tool_eyes.report import make_report
 from evalsuite.benchmarks.tool_eyes.scoring import scorers
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE
@@ -27,7 +27,7 @@ TOOL_EYES = Benchmark(
         "released_5shot": "the same with the authors' five examples",
     },
     default_modes=("paper",),
-    report=report,
+    report=make_report,
     primary=OVERALL,
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, take
+from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
@@ -55,15 +55,15 @@ class Step:
     calls: Sequence[Mapping[str, Any]]
 
     @property
-    def valid(self) -> bool:
+    def is_valid(self) -> bool:
         return self.fault is None
 
     @property
-    def reality(self) -> float:
-        return sum(map(is_real, self.calls)) / len(self.calls) if self.calls else 0.0
+    def is_real(self) -> float:
+        return sum(map(is_real_call, self.calls)) / len(self.calls) if self.calls else 0.0
 
 
-def is_real(call: Mapping[str, Any]) -> bool:
+def is_real_call(call: Mapping[str, Any]) -> bool:
     """Tell whether a call names a documented tool, has all required parameters, and has no unknown parameters."""
     return not _UNREAL & set(call["faults"])
 
@@ -112,7 +112,7 @@ class ToolEyesOptions:
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
 
     @classmethod
-    def of(cls, setup: Setup) -> ToolEyesOptions:
+    def from_setup(cls, setup: Setup) -> ToolEyesOptions:
         return read_options("ToolEyes", cls, setup.args)
 
     def __post_init__(self) -> None:
@@ -123,7 +123,7 @@ class ToolEyesOptions:
                 message = f"tool_eyes was given {name}={value!r}"
                 raise SettingsError(f"{message}; it must be a whole number of at least 1")
 
-    def tokens_of(self, mode: str) -> int:
+    def get_max_tokens(self, mode: str) -> int:
         return self.max_tokens or (1024 if mode in RELEASED_MODES else 512)
 
 
@@ -144,7 +144,7 @@ def load(setup: Setup) -> Dataset:
         if query.subject not in documents:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
-    options = ToolEyesOptions.of(setup)
+    options = ToolEyesOptions.from_setup(setup)
     chosen = _select_first(_select_runnable(queries, options), options.queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
@@ -236,7 +236,7 @@ def read_queries(path: Path) -> list[Query]:
     counts: dict[str, int] = {}
     queries: dict[str, Query] = {}
     for number, record in enumerate(read_json(path, list), 1):
-        query = _read_query(expect(record, dict, path, f"record {number}"), path, f"record {number}", counts)
+        query = _read_query(require_type(record, dict, path, f"record {number}"), path, f"record {number}", counts)
         if query.id in queries:
             raise DatasetError(path, f"record {number}, field 'id'", repr(query.id), "an id of its own")
         queries[query.id] = query
@@ -246,21 +246,21 @@ def read_queries(path: Path) -> list[Query]:
 
 
 def _read_query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, int]) -> Query:
-    text, scenario = (take(record, name, str, path, where) for name in ("query", "scenario"))
+    text, scenario = (read_field(record, name, str, path, where) for name in ("query", "scenario"))
     if not text.strip():
         raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
     if scenario not in SCENARIOS:
         raise DatasetError(path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}")
     counts[scenario] = counts.get(scenario, 0) + 1
     numbered = f"{scenario.lower()}-{counts[scenario]}"
-    replies = take(record, "user", list, path, where) if "user" in record else []
+    replies = read_field(record, "user", list, path, where) if "user" in record else []
     return Query(
-        id=take(record, "id", str, path, where) if "id" in record else numbered,
+        id=read_field(record, "id", str, path, where) if "id" in record else numbered,
         text=text,
         scenario=scenario,
-        subject=_write_subject(take(record, "path", str, path, where), path, f"{where}, field 'path'"),
-        user=tuple(expect(reply, str, path, f"{where}, field 'user'") for reply in replies),
-        reference=take(record, "reference", str, path, where) if "reference" in record else None,
+        subject=_write_subject(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        user=tuple(require_type(reply, str, path, f"{where}, field 'user'") for reply in replies),
+        reference=read_field(record, "reference", str, path, where) if "reference" in record else None,
     )
 
 
@@ -282,7 +282,7 @@ def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
 def _make_documents(path: Path) -> tuple[ToolDocument, ...]:
     origin = "/".join(path.parts[-3:-1])
     documents = tuple(
-        _make_document(expect(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
+        _make_document(require_type(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
         for number, record in enumerate(read_json(path, list), 1)
     )
     if not documents:
@@ -291,23 +291,23 @@ def _make_documents(path: Path) -> tuple[ToolDocument, ...]:
 
 
 def _make_document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
-    name = take(record, "name", str, path, where)
+    name = read_field(record, "name", str, path, where)
     if not _NAME.fullmatch(name):
         raise DatasetError(path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -")
     where = f"{where} ({name})"
-    schema = take(record, "parameters", dict, path, where)
-    properties = take(schema, "properties", dict, path, where)
+    schema = read_field(record, "parameters", dict, path, where)
+    properties = read_field(schema, "properties", dict, path, where)
     for parameter, about in properties.items():
         place = f"{where}, parameter {parameter!r}"
-        kind = take(expect(about, dict, path, place), "type", str, path, place)
+        kind = read_field(require_type(about, dict, path, place), "type", str, path, place)
         if kind not in _TYPES:
             raise DatasetError(path, place, f"the type {kind!r}", f"one of {', '.join(sorted(_TYPES))}")
-    for parameter in take(schema, "required", list, path, where):
-        if expect(parameter, str, path, f"{where}, field 'required'") not in properties:
+    for parameter in read_field(schema, "required", list, path, where):
+        if require_type(parameter, str, path, f"{where}, field 'required'") not in properties:
             raise DatasetError(path, where, f"the required parameter {parameter!r}", "one of its properties")
     if any(set(about) - {"type", "description"} for about in properties.values()):
         _check_schema(schema, path, where)
-    return ToolDocument(name, take(record, "description", str, path, where), schema, origin)
+    return ToolDocument(name, read_field(record, "description", str, path, where), schema, origin)
 
 
 def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:

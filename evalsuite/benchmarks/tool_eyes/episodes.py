@@ -48,7 +48,7 @@ class ToolEyesSolver:
     """Runs each sample in the sample's mode; episodes do not share shipped tools or the view of a recording."""
 
     def __init__(self, setup: Setup) -> None:
-        self.options, self.data = ToolEyesOptions.of(setup), setup.data
+        self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
         # Without a judge, the model under test also simulates the tools and the user; records and report state this.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = Simulator(
@@ -102,9 +102,9 @@ class ToolEyesSolver:
             "patience": options.patience,
             "observation_limit": options.observation_limit,
         }
-        max_tokens = options.tokens_of(mode)
+        max_tokens = options.get_max_tokens(mode)
         # `outside=False`, because the shipped tools have no state outside their instance.
-        tools = [World(self.tools, outside=False)]
+        tools = [World(self.make_tools, outside=False)]
         if mode in RELEASED_MODES:
             prompts = read_prompts(self.data)
             system = prompts.zero_shot if mode == "released" else prompts.five_shot
@@ -115,7 +115,7 @@ class ToolEyesSolver:
         examples = FIVE_EXAMPLES if mode == "paper_5shot" else ()
         return react(tools, examples=examples, **shared, max_tokens=max_tokens)
 
-    def tools(self, sample: Sample) -> object:
+    def make_tools(self, sample: Sample) -> object:
         subject = sample.metadata["subject"]
         if self.executor is None:
             from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS

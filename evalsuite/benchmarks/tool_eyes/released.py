@@ -55,7 +55,7 @@ class ReleasedQuestion:
     system: str
     user: tuple[tuple[str, bool], ...]
 
-    def fill(self, values: Mapping[str, str]) -> str:
+    def fill_template(self, values: Mapping[str, str]) -> str:
         return "".join(values[piece] if is_field else piece for piece, is_field in self.user)
 
 
@@ -197,7 +197,7 @@ class ReleasedReAct:
     finishes: bool = True
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        shown = self.system.replace(DOCUMENTS_FIELD, documents_json(sample))
+        shown = self.system.replace(DOCUMENTS_FIELD, write_documents(sample))
         return (Message("system", shown), Message("user", str(sample.input)))
 
     def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
@@ -224,13 +224,13 @@ class ReleasedReAct:
         return [Message("user", words)]
 
 
-def documents_json(sample: Sample) -> str:
+def write_documents(sample: Sample) -> str:
     """Write the documents of a sample's tools as JSON, as the released code does."""
     return json.dumps(sample.metadata["documents"])
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class MessageParts:
     """The three parts of a message without keywords, and the message rebuilt from the parts."""
 
     thought: str
@@ -239,13 +239,13 @@ class Parts:
     text: str
 
 
-def split_message(message: str) -> Parts:
+def split_message(message: str) -> MessageParts:
     """Split a message as the released code does; a missing part is empty, a missing input is `{}`."""
     thought = _cut_between(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
     action = _cut_between(message, ACTION, INPUT) or f"{ACTION} \n"
     at = message.find(INPUT)
     written = message[at:].replace("\n ", "").replace("\n", "") if at >= 0 else f"{INPUT} {{}}"
-    return Parts(
+    return MessageParts(
         thought.removeprefix(THOUGHT).strip(),
         action.removeprefix(ACTION).strip(),
         written.removeprefix(INPUT).strip(),
@@ -271,7 +271,7 @@ def read_turn(text: str) -> Turn:
         return Turn(parts.thought, (), fault, "The message names no tool.")
     name = parts.action.lower()
     if name == FINISH.name:
-        return Turn(parts.thought, (Call(FINISH.name, {"answer": answer_of(parts.input)}),))
+        return Turn(parts.thought, (Call(FINISH.name, {"answer": read_answer(parts.input)}),))
     try:
         arguments = _make_python_dict(parts.input)
     except ValueError as error:
@@ -280,9 +280,9 @@ def read_turn(text: str) -> Turn:
     return Turn(parts.thought, (Call(called, arguments),))
 
 
-def answer_of(written: str) -> str:
+def read_answer(written: str) -> str:
     """Read the answer from the input of `finish`: the field `answer` or, without this field, the whole input."""
-    closed = _close(written)
+    closed = _close_brackets(written)
     try:
         answer = _make_python_dict(closed)["answer"]
     except (ValueError, KeyError):
@@ -293,13 +293,13 @@ def answer_of(written: str) -> str:
 _KEY, _VALUE = re.compile(r"'[^,\"]*':"), re.compile(r":\s*(['\"][^}]*)")
 
 
-def shown_answer(written: str) -> str:
+def read_shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
     Without a field `answer`, the evaluator shows a dictionary that two patterns find. A key is a text in single quotes.
     A value is the quoted text from a colon to the next brace; missing values are empty.
     """
-    closed = _close(written)
+    closed = _close_brackets(written)
     try:
         return str(_make_python_dict(closed)["answer"])
     except (ValueError, KeyError):
@@ -308,7 +308,7 @@ def shown_answer(written: str) -> str:
         return str(dict(zip(keys, values + [""] * len(keys), strict=False)))
 
 
-def _close(written: str) -> str:
+def _close_brackets(written: str) -> str:
     return written if written.endswith('"}') else written + '"}'
 
 
@@ -335,7 +335,7 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
     steps, finished = read_steps(transcript), is_finished(transcript)
     turns = len(steps) if finished else len(steps) + 1
     return {
-        "format_alignment": sum(step.valid for step in steps) / turns,
+        "format_alignment": sum(step.is_valid for step in steps) / turns,
         "reality": compute_reality(sample, steps[:-1] if finished else steps),
         "finished": float(finished),
     }
@@ -350,7 +350,7 @@ def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
     documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
     due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
     unknown_tools = wrong_parameters = 0
-    calls = [call for step in steps if step.valid for call in step.calls]
+    calls = [call for step in steps if step.is_valid for call in step.calls]
     for call in calls:
         unknown_tools += call["tool"] not in documents
         if not unknown_tools:
@@ -367,19 +367,19 @@ async def judge_capabilities(
     questions = _JudgeQuestions(sample, transcript, judge, prompts)
     thoughts = [step.thought for step in questions.steps]
     intent, validity, integrity, quality, *matches = await asyncio.gather(
-        questions.ask("intent", thought_chain=questions.chain(replies=True)),
-        questions.ask("validity", thought_chain=questions.chain()),
-        questions.ask("integrity", thought_chain=questions.chain()),
-        questions.ask("quality", response=questions.answer),
+        questions.ask_for_score("intent", thought_chain=questions.list_thoughts(replies=True)),
+        questions.ask_for_score("validity", thought_chain=questions.list_thoughts()),
+        questions.ask_for_score("integrity", thought_chain=questions.list_thoughts()),
+        questions.ask_for_score("quality", response=questions.answer),
         *(
-            questions.ask("match", f" {number}", thought=thought, tool=tool)
+            questions.ask_for_score("match", f" {number}", thought=thought, tool=tool)
             for number, (thought, tool) in enumerate(zip(thoughts, questions.tools, strict=True), 1)
         ),
     )
     rules = rule_scores(sample, transcript)
     # Leave out malformed turns, except the last turn.
     last = len(matches) - 1
-    counted = [match for at, match in enumerate(matches) if questions.steps[at].valid or at == last]
+    counted = [match for at, match in enumerate(matches) if questions.steps[at].is_valid or at == last]
     match = sum(counted) / len(counted)
     capabilities = {
         "intent_comprehension": intent,
@@ -407,21 +407,21 @@ class _JudgeQuestions:
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
         self.judge, self.prompts = judge, prompts
-        self.common = {"document": documents_json(sample), "query": str(sample.input)}
+        self.common = {"document": write_documents(sample), "query": str(sample.input)}
         written = [message.content for message in transcript.messages if message.role == "assistant"]
         self.steps = read_steps(transcript)
         if not is_finished(transcript):
             added = split_message(prompts.given_up)
             written.append(prompts.given_up)
             self.steps.append(Step(added.thought, "added", ()))
-        self.answer = shown_answer(split_message(written[-1]).input)
+        self.answer = read_shown_answer(split_message(written[-1]).input)
         self.tools = [split_message(text).action for text in written]
         self.answers: dict[str, list[Mapping[str, Any]]] = {}
 
-    async def ask(self, criterion: str, place: str = "", **values: str) -> float:
+    async def ask_for_score(self, criterion: str, place: str = "", **values: str) -> float:
         """Request a score in [0, 1]; an unreadable answer counts as 0."""
         question = self.prompts.questions[criterion]
-        message = Message("user", question.fill({**self.common, **values}))
+        message = Message("user", question.fill_template({**self.common, **values}))
         completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
         self.answers[criterion + place] = [
             {"role": "user", "content": message.content.replace(self.common["document"], "(the tools' documents)")},
@@ -429,7 +429,7 @@ class _JudgeQuestions:
         ]
         return read_score(completion.text)
 
-    def chain(self, *, replies: bool = False) -> str:
+    def list_thoughts(self, *, replies: bool = False) -> str:
         """List the thoughts by turn; `replies` adds the messages in the user's name between the thoughts."""
         lines = []
         for number, step in enumerate(self.steps, 1):

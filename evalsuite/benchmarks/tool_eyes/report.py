@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
 from evalsuite.core.phrases import shorten_to_beginning, write_count
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, lines_of
+from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, list_rows_by_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,21 +55,21 @@ FAULTS = {
 }
 
 
-def report(views: Sequence[RunView]) -> Section:
+def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    lines = [line for view in views for line in lines_of(view, alone=len(views) == 1)]
+    lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
     failures, failures_chart = _show_failures(lines)
     shown: list[Block] = [
         _make_preface(views, lines),
         _tabulate_overall(lines),
         _tabulate_metrics("Five capabilities", (*CAPABILITIES, OVERALL), lines),
         _draw_radar(lines),
-        _make_rules(lines),
+        _tabulate_rules(lines),
         failures,
         *(table for line in lines for table in _show_episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
-        _count_asked(lines),
+        _tabulate_asked(lines),
         _tabulate_metrics("Parts of the capabilities", _PARTS, lines, _PARTS_NOTE),
         _tabulate_all_by_scenario(lines),
         _test_anova(lines),
@@ -184,7 +184,7 @@ def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
     return Chart("radar", "tool_eyes_capabilities", "Five capabilities", labels, series, "percent", (0.0, 1.0))
 
 
-def _count_asked(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_asked(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the numbers of subcategories, tools and queries, as in the paper's Table 1."""
     present = _list_scenarios_of(lines)
     everything = [row for line in lines for row in line.tally]
@@ -210,7 +210,7 @@ def _count_tools(tally: Tally, scenario: str) -> int:
     return sum(by_subject.values())
 
 
-def _make_rules(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_rules(lines: Sequence[LabelledCases]) -> Table:
     columns = [
         Column("Run"),
         Column("Episodes", "count"),
@@ -304,7 +304,9 @@ def _test_anova(lines: Sequence[LabelledCases]) -> Table:
             present = [group for group in groups if group]
             if len(present) > 1:
                 test = welch_anova(*present)
-                rows.append([line.label, _write_heading(metric), _or_none(test.statistic), _or_none(test.pvalue)])
+                rows.append(
+                    [line.label, _write_heading(metric), _replace_nan(test.statistic), _replace_nan(test.pvalue)]
+                )
     note = (
         "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
         "in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
@@ -351,10 +353,10 @@ def _compute_correlation(first: Mapping[str, float], second: Mapping[str, float]
     from evalsuite.stats import pearson
 
     shared = [unit for unit in first if unit in second]
-    return _or_none(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
+    return _replace_nan(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
 
 
-def _or_none(value: float) -> float | None:
+def _replace_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 

@@ -14,7 +14,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     OVERALL,
     RELEASED_MODES,
     is_finished,
-    is_real,
+    is_real_call,
     is_released,
     read_steps,
 )
@@ -22,7 +22,7 @@ from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, ScoresForm
-from evalsuite.judges.judgements import sign_scores, signature
+from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import Part, mark_sections
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class JudgedCapabilities:
         if is_released(sample) and self.released:
             scores = await released.judge_capabilities(sample, transcript, judge, self.released)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
-            return sign_scores(scores, signature("tool_eyes:released", [judge], asked, params))
+            return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))
         scores = await judge_capabilities(sample, transcript, judge)
         params = JUDGE_PARAMETERS
-        return sign_scores(scores, signature("tool_eyes", [judge], judge_templates(), params))
+        return sign_scores(scores, write_signature("tool_eyes", [judge], list_judge_templates(), params))
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
@@ -84,10 +84,10 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # 
     is 1 if the model called finish within the limit of turns.
     """
     steps = read_steps(transcript)
-    valid = [step for step in steps if step.valid]
+    valid = [step for step in steps if step.is_valid]
     return {
         "format_alignment": len(valid) / len(steps),
-        "reality": sum(step.reality for step in valid) / len(valid) if valid else 0.0,
+        "reality": sum(step.is_real for step in valid) / len(valid) if valid else 0.0,
         "finished": float(is_finished(transcript)),
     }
 
@@ -98,17 +98,17 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     An episode costs 3 questions, one per call of a valid turn with a thought, and one about the answer if the
     episode is finished. `match` is missing if no turn is valid, `quality` if the episode is not finished.
     """
-    questions = _Questions(sample, transcript, judge)
-    chain = questions.chain(questions.steps)
+    questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
+    chain = questions.list_thoughts(questions.steps)
     intent, validity, integrity, (match, selection), quality = await asyncio.gather(
-        questions.ask("intent", chain),
-        questions.ask("validity", chain),
-        questions.ask("integrity", chain),
-        questions.selection(),
-        questions.quality(transcript),
+        questions.ask_for_score("intent", chain),
+        questions.ask_for_score("validity", chain),
+        questions.ask_for_score("integrity", chain),
+        questions.average_selection(),
+        questions.ask_for_quality(transcript),
     )
     if questions.problems:
-        raise JudgeError(questions.problems[min(questions.problems)], questions.log())
+        raise JudgeError(questions.problems[min(questions.problems)], questions.list_log())
     capabilities = {
         "intent_comprehension": intent,
         "behaviour_planning": validity * integrity,
@@ -121,12 +121,12 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
         **capabilities,
         **{name: value for name, value in parts.items() if value is not None},
         # Attach the log of all questions to this score.
-        "intent_comprehension": Score(intent, log=questions.log()),
+        "intent_comprehension": Score(intent, log=questions.list_log()),
         OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
     }
 
 
-class _Questions:
+class _JudgeQuestionsOfEpisode:
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
         self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
         self.request = str(sample.input)
@@ -136,9 +136,9 @@ class _Questions:
         self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}
         self.problems: dict[str, str] = {}
 
-    async def ask(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
+    async def ask_for_score(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
         """Request a score in [0.1, 1]; record the problem and return NaN if no answer of the judge can be read."""
-        prompt = judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
+        prompt = write_judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
         name = name or criterion
         try:
             judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
@@ -149,69 +149,72 @@ class _Questions:
         self.logs[name] = judgement.log
         return judgement.value
 
-    async def quality(self, transcript: Transcript) -> float | None:
+    async def ask_for_quality(self, transcript: Transcript) -> float | None:
         if not is_finished(transcript):
             return None
         results = [
-            part for number, step in enumerate(self.steps, 1) for part in self.results(number, step) if step.valid
+            part
+            for number, step in enumerate(self.steps, 1)
+            for part in self.list_results(number, step)
+            if step.is_valid
         ]
-        return await self.ask("quality", [*results, ("answer", transcript.answer)])
+        return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
-    async def selection(self) -> tuple[float | None, float]:
+    async def average_selection(self) -> tuple[float | None, float]:
         """Average match, and reality times match, over calls and then over valid turns."""
-        valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.valid]
-        turns = await asyncio.gather(*(self.turn(number, step) for number, step in valid))
+        valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
+        turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
         if not turns:
             return None, 0.0
         matches, products = zip(*turns, strict=True)
         return sum(matches) / len(turns), sum(products) / len(turns)
 
-    async def turn(self, number: int, step: Step) -> tuple[float, float]:
+    async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
         """Average match, and reality times match, over the calls of one turn."""
-        matches = [await self.match(number, at, step) for at in range(1, len(step.calls) + 1)]
-        products = [match if is_real(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
+        matches = [await self.judge_match(number, at, step) for at in range(1, len(step.calls) + 1)]
+        products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
         return sum(matches) / count, sum(products) / count
 
-    async def match(self, number: int, at: int, step: Step) -> float:
+    async def judge_match(self, number: int, at: int, step: Step) -> float:
         """Judge how well one call fits the turn's thought or, without a thought, the state of the episode."""
-        tool, name = ("tool", _call_text(step.calls[at - 1])), f"match {number}.{at}"
+        tool, name = ("tool", _write_call(step.calls[at - 1])), f"match {number}.{at}"
         if step.thought:
-            return await self.ask("match", [("thought", step.thought), tool], name)
+            return await self.ask_for_score("match", [("thought", step.thought), tool], name)
         if not self.native:
             return NO_THOUGHT
-        return await self.ask("match_call", [*self.chain(self.steps[: number - 1]), tool], name)
+        return await self.ask_for_score("match_call", [*self.list_thoughts(self.steps[: number - 1]), tool], name)
 
-    def chain(self, steps: Sequence[Step]) -> list[Part]:
+    def list_thoughts(self, steps: Sequence[Step]) -> list[Part]:
         """List each thought with its calls and their results."""
         sections: list[Part] = []
         for number, step in enumerate(steps, 1):
             if step.thought or not self.native:
                 sections.append((f"thought {number}", step.thought or "(no thought was written)"))
-            sections += self.results(number, step)
+            sections += self.list_results(number, step)
         return sections
 
-    def results(self, number: int, step: Step) -> list[Part]:
+    def list_results(self, number: int, step: Step) -> list[Part]:
         """List a turn's calls, each with the tool's result or the user's reply."""
-        sections: list[Part] = [] if step.valid else [(f"call {number}", NOT_RUN)]
+        sections: list[Part] = [] if step.is_valid else [(f"call {number}", NOT_RUN)]
         for at, call in enumerate(step.calls, 1):
             if call["tool"] == "finish" and not call["failed"]:
                 continue
             place = f"{number}.{at}"
             came = "said by the user" if call["tool"] == "ask_to_user" else f"result {place}"
-            sections += [(f"call {place}", _call_text(call)), (came, str(call["observation"]))]
+            sections += [(f"call {place}", _write_call(call)), (came, str(call["observation"]))]
         return sections
 
-    def log(self) -> list[Mapping[str, Any]]:
+    def list_log(self) -> list[Mapping[str, Any]]:
         """List all questions and answers, sorted by name; short names replace documents and long results."""
         return [
-            {"speaker": f"judge of {name}", **entry, "content": self.shorten(entry["content"])}
+            {"speaker": f"judge of {name}", **entry, "content": self.shorten_documents(entry["content"])}
             for name in sorted(self.logs)
             for entry in self.logs[name]
         ]
 
-    def shorten(self, text: str) -> str:
-        text = text.replace(documents_text(self.documents), f"(documents of {len(self.documents)} tools)")
+    def shorten_documents(self, text: str) -> str:
+        text = text.replace(write_documents(self.documents), f"(documents of {len(self.documents)} tools)")
         for number, step in enumerate(self.steps, 1):
             for at, call in enumerate(step.calls, 1):
                 observation = str(call["observation"]).strip()
@@ -220,7 +223,7 @@ class _Questions:
         return text
 
 
-def _call_text(call: Mapping[str, Any]) -> str:
+def _write_call(call: Mapping[str, Any]) -> str:
     return f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"
 
 
@@ -261,17 +264,17 @@ The assistant called its tools without having to write thoughts down. Where it w
 its thoughts, and do not hold the missing words against it."""
 
 
-def documents_text(documents: Sequence[Mapping[str, Any]]) -> str:
+def write_documents(documents: Sequence[Mapping[str, Any]]) -> str:
     """Write tools' documents for a judge: one line of JSON per document."""
     return "\n".join(json.dumps(document, ensure_ascii=False) for document in documents)
 
 
-def judge_prompt(
+def write_judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
     """Write a question to the judge about the sections `shown`; `native` means function calling without thoughts."""
     note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
-    parts = [("tools, one document a line", documents_text(documents)), ("request", request), *shown]
+    parts = [("tools, one document a line", write_documents(documents)), ("request", request), *shown]
     return (
         "An assistant has worked on a user's request with the help of tools.\n"
         f"{_CRITERIA[criterion]}\n\n{note}{mark_sections(parts)}\n\n"
@@ -280,9 +283,11 @@ def judge_prompt(
     )
 
 
-def judge_templates() -> list[str]:
+def list_judge_templates() -> list[str]:
     """List every question to the judge with empty fields, for the judge's signature."""
-    return [judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)]
+    return [
+        write_judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)
+    ]
 
 
 def parse_score(text: str) -> float:

@@ -1,9 +1,9 @@
 """TReB: 26 subtasks of table reasoning in three modes (arXiv 2506.18421); see docs/treb.md."""
 
 from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
-from evalsuite.benchmarks.treb.report import OVERALLS, report
-from evalsuite.benchmarks.treb.scoring import scorers
-from evalsuite.benchmarks.treb.solving import solver
+from evalsuite.benchmarks.treb.report import OVERALLS, make_report
+from evalsuite.benchmarks.treb.scoring import make_scorers
+from evalsuite.benchmarks.treb.solving import make_solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE
 
@@ -13,11 +13,11 @@ TREB = Benchmark(
     primary="rouge_l",
     metrics={"*": SHARE},
     load=load,
-    solver=solver,
-    scorers=scorers,
+    solver=make_solver,
+    scorers=make_scorers,
     modes=MODES,
     default_modes=DEFAULT_MODES,
-    report=report,
+    report=make_report,
     derived=OVERALLS,
 )
 

@@ -33,7 +33,7 @@ class TrebOptions:
     published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.
 
     @classmethod
-    def of(cls, setup: Setup) -> TrebOptions:
+    def from_setup(cls, setup: Setup) -> TrebOptions:
         """Read the options of a setup."""
         mode = {"published": True} if "published" in setup.modes else {}
         return read_options("TReB", cls, {**setup.args, **mode})
@@ -63,7 +63,7 @@ def load(setup: Setup) -> Dataset:
     """Load one sample for each record and mode."""
     root = setup.data or SHIPPED
     paths = find_files(root)
-    options = TrebOptions.of(setup)
+    options = TrebOptions.from_setup(setup)
     shown = options.context // 2
     records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, shown)))
     wanted = _expand_modes(setup.modes)

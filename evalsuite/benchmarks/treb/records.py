@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, parse_json, read_json_lines, read_text, take
-from evalsuite.benchmarks.treb.rules import broken_rules
+from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json_lines, read_text, require_type
+from evalsuite.benchmarks.treb.rules import list_broken_rules
 from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.metrics.numbers import numeric_match, parse_number
 
@@ -123,7 +123,7 @@ class RecordSource:
     path: Path
     where: str
 
-    def fault(self, field: str, found: str, expected: str) -> DatasetError:
+    def make_error(self, field: str, found: str, expected: str) -> DatasetError:
         """Make the error for one field."""
         return DatasetError(self.path, f"{self.where}, field {field!r}", found, expected)
 
@@ -149,16 +149,16 @@ def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]
 
     `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if there is a CSV file.
     """
-    for where, raw in raw_records(path):
+    for where, raw in read_raw_records(path):
         yield _read_record(raw, RecordSource(root, path, where), shown)
 
 
 def _read_record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> QuestionRecord:
-    name = take(raw, "id", str, source.path, source.where)
+    name = read_field(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
-        raise source.fault("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
-    question = take(raw, "question", str, source.path, source.where)
+        raise source.make_error("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
+    question = read_field(raw, "question", str, source.path, source.where)
     titles = filter(None, _list_texts(raw, "title", source))
     answer = _read_answer(raw, source)
     return QuestionRecord(
@@ -176,18 +176,20 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
     if "rules" not in raw:
         return None
     place = f"{source.where}, field 'rules'"
-    rules = [expect(rule, dict, source.path, place) for rule in expect(raw["rules"], list, source.path, place)]
+    rules = [
+        require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
+    ]
     try:
-        broken_rules("", rules)  # Malformed rules raise an error for any answer, even an empty one.
+        list_broken_rules("", rules)  # Malformed rules raise an error for any answer, even an empty one.
     except ScoringError as error:
-        raise source.fault("rules", str(error), "rules as docs/treb.md has them") from error
+        raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
 
 
 def _list_texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
     value = raw.get(field, [])
     texts = value if isinstance(value, list) else [value]
-    return [expect(text, str, source.path, f"{source.where}, field {field!r}") for text in texts]
+    return [require_type(text, str, source.path, f"{source.where}, field {field!r}") for text in texts]
 
 
 def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
@@ -195,11 +197,11 @@ def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
         # The leaderboard's test set has no references, so its answers are not scored.
         if raw.get("number_answer") in {None, ""}:
             return ""
-        return take(raw, "answer", str, source.path, source.where)
+        return read_field(raw, "answer", str, source.path, source.where)
     value = raw["answer"]
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, (str, int, float)) for part in parts):
-        raise source.fault("answer", repr(value), "a text or a number")
+        raise source.make_error("answer", repr(value), "a text or a number")
     return ", ".join(map(str, parts))
 
 
@@ -208,7 +210,7 @@ def _read_number(value: Any, answer: str, source: RecordSource) -> str | None:
         return None
     number = parse_number(value) if isinstance(value, (str, int, float)) else None
     if not number:
-        raise source.fault("number_answer", repr(value), "a number, or an empty text")
+        raise source.make_error("number_answer", repr(value), "a number, or an empty text")
     percentages = map(parse_number, _PERCENTAGE.findall(answer))
     if number.unit != "%" and any(each and numeric_match(str(each.value), str(number.value)) for each in percentages):
         return f"{number.value}%"
@@ -220,30 +222,30 @@ def _read_tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tu
     count = max(len(files), len(markdown))
     tables = [
         {
-            "csv": _find_csv(_nth(files, index), source),
+            "csv": _find_csv(_get_item(files, index), source),
             "header_rows": _read_header_rows(raw.get("columnslable", []), index, source),
-            "markdown": _nth(markdown, index, shown if _nth(files, index) else None),
-            "html": _nth(html, index, shown),
+            "markdown": _get_item(markdown, index, shown if _get_item(files, index) else None),
+            "html": _get_item(html, index, shown),
         }
         for index in range(count)
-        if _nth(files, index) or _nth(markdown, index)
+        if _get_item(files, index) or _get_item(markdown, index)
     ]
     if not tables:
-        raise source.fault("file_path", "no table", "a CSV file, or a table in the field 'Table_markdown'")
+        raise source.make_error("file_path", "no table", "a CSV file, or a table in the field 'Table_markdown'")
     return tuple(tables)
 
 
-def _nth(texts: Sequence[str], index: int, longest: int | None = None) -> str:
+def _get_item(texts: Sequence[str], index: int, longest: int | None = None) -> str:
     text = texts[index] if index < len(texts) else ""
     return text if longest is None or len(text) <= longest else ""
 
 
 def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
     place = f"{source.where}, field 'columnslable'"
-    of_tables = expect(headers, list, source.path, place)
-    rows = expect(of_tables[index], int, source.path, place) if index < len(of_tables) else 1
+    of_tables = require_type(headers, list, source.path, place)
+    rows = require_type(of_tables[index], int, source.path, place) if index < len(of_tables) else 1
     if rows < 0:
-        raise source.fault("columnslable", str(rows), "a number of header rows, 0 for none")
+        raise source.make_error("columnslable", str(rows), "a number of header rows, 0 for none")
     return rows
 
 
@@ -261,7 +263,7 @@ def _find_csv(written: str, source: RecordSource) -> str | None:
             path = _find_file_below(source.root, base.joinpath(*parts[start:]))
             if path:
                 return str(path)
-    raise source.fault("file_path", repr(written), f"a CSV file in {source.root}")
+    raise source.make_error("file_path", repr(written), f"a CSV file in {source.root}")
 
 
 def _find_file_below(root: Path, written: Path) -> Path | None:
@@ -280,7 +282,7 @@ _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
 
 
-def raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the location (`record 3`, `line 3`) and the object for each record of a JSON list or of JSON lines."""
     try:
         large = path.stat().st_size > AT_ONCE
@@ -298,7 +300,7 @@ def _read_whole(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         return
     for number, value in enumerate(parse_json(text, path), 1):
         place = f"record {number}"
-        yield place, expect(value, dict, path, place)
+        yield place, require_type(value, dict, path, place)
 
 
 def _read_streamed(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -306,7 +308,7 @@ def _read_streamed(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         with path.open("rb") as file:
             listed = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
             file.seek(0)
-            yield from _JsonList(path, file).records() if listed else _read_lines(path, file)
+            yield from _JsonList(path, file).read_records() if listed else _read_lines(path, file)
     except OSError as error:
         raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
     except UnicodeDecodeError as error:
@@ -317,7 +319,7 @@ def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str,
     for number, line in enumerate(file, 1):
         if line.strip():
             place = f"line {number}"
-            yield place, expect(parse_json(line.decode("utf-8-sig"), path, place), dict, path, place)
+            yield place, require_type(parse_json(line.decode("utf-8-sig"), path, place), dict, path, place)
 
 
 class _JsonList:
@@ -328,23 +330,23 @@ class _JsonList:
         self._text, self._at = "", 0
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
 
-    def records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def read_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the objects in order."""
-        self._take("[", "its beginning")
+        self._take_sign("[", "its beginning")
         number = 0
-        while self._next() != "]" or number:
+        while self._peek_sign() != "]" or number:
             number += 1
             place = f"record {number}"
-            yield place, self._record(place)
-            if self._next() != ",":
+            yield place, self._read_record(place)
+            if self._peek_sign() != ",":
                 break
             self._at += 1
-        self._take("]", f"the place after record {number}")
-        if self._next():
+        self._take_sign("]", f"the place after record {number}")
+        if self._peek_sign():
             raise self._make_fault(f"the place after record {number}", "the end of the file")
 
-    def _record(self, place: str) -> Mapping[str, Any]:
-        if self._next() != "{":
+    def _read_record(self, place: str) -> Mapping[str, Any]:
+        if self._peek_sign() != "{":
             raise self._make_fault(place, "an object")
         wanted = PIECE
         while True:
@@ -352,7 +354,7 @@ class _JsonList:
                 _, end = _DECODER.raw_decode(self._text, self._at)
             except ValueError as error:
                 # Double the size each time, because each attempt parses the record from its beginning.
-                if not self._more(wanted):
+                if not self._read_more(wanted):
                     raise self._make_fault(place, "a whole JSON object") from error
                 wanted *= 2
             except RecursionError:
@@ -361,24 +363,24 @@ class _JsonList:
             else:
                 break
         text, self._at = self._text[self._at : end], end
-        return expect(parse_json(text, self._path, place), dict, self._path, place)
+        return require_type(parse_json(text, self._path, place), dict, self._path, place)
 
-    def _take(self, sign: str, place: str) -> None:
-        if self._next() != sign:
+    def _take_sign(self, sign: str, place: str) -> None:
+        if self._peek_sign() != sign:
             raise self._make_fault(place, repr(sign))
         self._at += 1
 
-    def _next(self) -> str:
+    def _peek_sign(self) -> str:
         """Return the next non-blank character; empty at the end of the file."""
         while True:
             blank = _BLANK.match(self._text, self._at)
             self._at = blank.end() if blank else self._at
             if self._at < len(self._text):
                 return self._text[self._at]
-            if not self._more(PIECE):
+            if not self._read_more(PIECE):
                 return ""
 
-    def _more(self, size: int) -> bool:
+    def _read_more(self, size: int) -> bool:
         """Drop the parsed text and read more; return False at the end of the file."""
         data = self._file.read(size)
         self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.core.errors import SettingsError
-from evalsuite.output.reports.generic import cut_off
+from evalsuite.output.reports.generic import warn_of_cut_off_answers
 from evalsuite.output.reports.section import Block, Cell, Chart, ChartKind, Column, Section, Series, Table
 from evalsuite.results.record_file import FOLDER
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
@@ -44,23 +44,23 @@ RELEASED = {
 }
 
 
-def columns_of(metric: str) -> tuple[AverageColumn, ...]:
+def list_columns(metric: str) -> tuple[AverageColumn, ...]:
     """List a metric's columns (skill, mode) in the paper's table; exact match leaves out NLU."""
     return tuple(column for column in COLUMNS if not metric.startswith("exact_match") or column[0] != "NLU")
 
 
-def column_of(row: Row) -> AverageColumn:
+def find_column(row: Row) -> AverageColumn:
     """Return the column to which a case belongs."""
     return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
 
 
-def column_mean(tally: Tally, metric: str, column: AverageColumn) -> float | None:
+def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | None:
     """Average the subtasks of a column that have a measured case; None if no subtask has one."""
-    scored = tally.scored(metric).where(lambda row: column_of(row) == column)
-    return _mean(cases.mean(metric) for cases in scored.groups("subtask").values())
+    scored = tally.scored(metric).where(lambda row: find_column(row) == column)
+    return _compute_mean(cases.mean(metric) for cases in scored.groups("subtask").values())
 
 
-def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
+def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
     """Average the measured columns; return the mean with a normal interval of positive width.
 
     The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary
@@ -73,11 +73,11 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
     most half of the error probability; the same holds upwards. Every interval of 0/1 scores extends at least this
     far on both sides, so that a wrong answer never narrows the interval.
     """
-    columns = columns_of(metric)
-    scored = tally.scored(metric).where(lambda row: column_of(row) in columns)
+    columns = list_columns(metric)
+    scored = tally.scored(metric).where(lambda row: find_column(row) in columns)
     if not len(scored):
         return None
-    weighted = list(zip(scored, _weights(scored), strict=True))
+    weighted = list(zip(scored, _compute_weights(scored), strict=True))
     value = math.fsum(weight * row.scores[metric] for row, weight in weighted)
     # The cases and their weights by subtask and record.
     records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
@@ -98,16 +98,16 @@ def overall(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | N
 
 
 # Gates use these overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.
-OVERALLS = {f"overall_{metric}": partial(overall, metric=metric) for metric in METRICS}
+OVERALLS = {f"overall_{metric}": partial(average_columns, metric=metric) for metric in METRICS}
 
 
-def _weights(scored: Iterable[Row]) -> list[float]:
+def _compute_weights(scored: Iterable[Row]) -> list[float]:
     """Weight each case by 1 / (columns x subtasks in its column x cases of its subtask in that column)."""
     cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in scored:
-        cells[column_of(row)][row.tags["subtask"]] += 1
+        cells[find_column(row)][row.tags["subtask"]] += 1
     return [
-        1 / (len(cells) * len(cells[column_of(row)]) * cells[column_of(row)][row.tags["subtask"]]) for row in scored
+        1 / (len(cells) * len(cells[find_column(row)]) * cells[find_column(row)][row.tags["subtask"]]) for row in scored
     ]
 
 
@@ -126,35 +126,39 @@ PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
 
-def report(views: Sequence[RunView]) -> Section:
+def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
     released = RELEASED if _shows_published(views) else {}
     blocks: list[Block] = [_make_paper_table(views, metric) for metric in (*METRICS, *released)]
     blocks += [
-        *leaderboard(views, published=_shows_published(views)),
+        *tabulate_leaderboard(views, published=_shows_published(views)),
         *_draw_pictures(views),
         *(
             block
             for metric in _choose_metrics(views)
-            for block in by_kind(views, metric, published=_shows_published(views))
+            for block in tabulate_by_kind(views, metric, published=_shows_published(views))
         ),
         _make_subtask_table(views),
         *_count_programs(views),
         *_list_files(views),
-        *(passage for view in views for passage in cut_off(view.label, view.tally, "TREB")),
+        *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
 
 
 def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
-    columns = columns_of(metric)
+    columns = list_columns(metric)
     rows: list[list[Cell]] = [
-        [view.label, *(column_mean(view.tally, metric, column) for column in columns), overall(view.tally, metric)]
+        [
+            view.label,
+            *(average_column(view.tally, metric, column) for column in columns),
+            average_columns(view.tally, metric),
+        ]
         for view in views
     ]
-    note = _note(views, metric)
+    note = _write_note(views, metric)
     if _shows_published(views) and (metric in RELEASED or metric == "judge"):
-        if paper := published_results().get(metric.removesuffix("_released")):
+        if paper := read_published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
             rows += [[f"{model} (published)", *map(row.get, names)] for model, row in paper.rows.items()]
             note += f" Rows marked as published: {paper.source}."
@@ -168,7 +172,7 @@ def _shows_published(views: Sequence[RunView]) -> bool:
     return any(row.tags.get("published") for view in views for row in view.tally)
 
 
-def _note(views: Sequence[RunView], metric: str) -> str:
+def _write_note(views: Sequence[RunView], metric: str) -> str:
     note = "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
     if metric == "judge":
         judges = sorted({view.judge for view in views if view.judge})
@@ -195,13 +199,13 @@ def _draw_pictures(views: Sequence[RunView]) -> Iterator[Chart]:
         if len(views) == 1:
             labels, tally = list(SKILLS), views[0].tally
             series = [
-                Series(mode, [column_mean(tally, metric, (skill, mode)) for skill in SKILLS])
+                Series(mode, [average_column(tally, metric, (skill, mode)) for skill in SKILLS])
                 for mode in dict.fromkeys(COLUMN_OF.values())
             ]
         else:
             labels = [" ".join(column) for column in COLUMNS]
             series = [
-                Series(view.label, [column_mean(view.tally, metric, column) for column in COLUMNS]) for view in views
+                Series(view.label, [average_column(view.tally, metric, column) for column in COLUMNS]) for view in views
             ]
         kind: ChartKind = "bars" if len(views) == 1 else "radar"
         name = "treb_by_skill_and_mode"
@@ -280,27 +284,27 @@ RANKING_METRIC = "judge"
 LEADERBOARD_TITLE = "As on the leaderboard"
 
 
-def best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
+def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
     """Return a subtask's highest mean and the mode (TCoT, PoT or ICoT) that has it; None if nothing was judged."""
     scored = tally.scored(RANKING_METRIC).where(subtask=subtask)
     modes = dict.fromkeys(COLUMN_OF.values())
-    means = [(_in_mode(scored, mode).mean(RANKING_METRIC), mode) for mode in modes]
+    means = [(_select_mode(scored, mode).mean(RANKING_METRIC), mode) for mode in modes]
     measured = [(mean, mode) for mean, mode in means if mean is not None]
     # Compare only the means, so that the first mode wins a tie.
     return max(measured, key=lambda pair: pair[0], default=None)
 
 
-def _in_mode(tally: Tally, mode: str) -> Tally:
+def _select_mode(tally: Tally, mode: str) -> Tally:
     return tally.where(lambda row: COLUMN_OF[row.tags["mode"]] == mode)
 
 
-def skill_score(tally: Tally, skill: str) -> float | None:
+def compute_skill_score(tally: Tally, skill: str) -> float | None:
     """Average a skill's judged subtasks, each in its best mode; None if no subtask was judged."""
     names = [subtask.name for subtask in SUBTASKS if subtask.skill == skill]
-    return _mean(pair and pair[0] for pair in (best_mode(tally, name) for name in names))
+    return _compute_mean(pair and pair[0] for pair in (find_best_mode(tally, name) for name in names))
 
 
-def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
+def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
     """Yield a table with the leaderboard's columns, if anything was judged; `published` adds the authors' rows."""
     rows: list[list[Cell]] = [_make_leaderboard_row(view) for view in views]
     if not any(isinstance(cell, float) for row in rows for cell in row):
@@ -325,10 +329,10 @@ def leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]
 
 
 def _make_leaderboard_row(view: RunView) -> list[Cell]:
-    scores = [skill_score(view.tally, skill) for skill in RANKED]
-    best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := best_mode(view.tally, subtask.name))]
+    scores = [compute_skill_score(view.tally, skill) for skill in RANKED]
+    best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := find_best_mode(view.tally, subtask.name))]
     counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
-    return [view.label, *scores, None if None in scores else _mean(scores), counts if best else None]
+    return [view.label, *scores, None if None in scores else _compute_mean(scores), counts if best else None]
 
 
 PUBLISHED_KINDS = Path(__file__).parent / "data" / "published_kinds.json"
@@ -347,22 +351,24 @@ def infer_model_kind(model: str) -> str:
     return next(kind for kind, name in KINDS.items() if name.search(model))
 
 
-def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
+def tabulate_by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
     """Average a metric over runs by the kind of model (Table 4); yield nothing if there is only one run.
 
     If `published`, the table of the judge's metric contains the paper's rows.
     """
     if len(views) < 2:
         return
-    columns = columns_of(metric)
+    columns = list_columns(metric)
     kinds: dict[str, list[list[float | None]]] = {}
     for view in views:
-        estimate = overall(view.tally, metric)
-        means = [column_mean(view.tally, metric, column) for column in columns]
+        estimate = average_columns(view.tally, metric)
+        means = [average_column(view.tally, metric, column) for column in columns]
         row = [*means, estimate.value if estimate is not None else None]
         kinds.setdefault(infer_model_kind(view.label), []).append(row)
     by_column = {
-        kind: [_mean(values) for values in zip(*kinds[kind], strict=True)] for kind in reversed(KINDS) if kind in kinds
+        kind: [_compute_mean(values) for values in zip(*kinds[kind], strict=True)]
+        for kind in reversed(KINDS)
+        if kind in kinds
     }
     rows: list[list[Cell]] = [[kind, len(kinds[kind]), *means] for kind, means in by_column.items()]
     labels = [" ".join(column) for column in columns]
@@ -381,7 +387,7 @@ def by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterat
         yield Chart("radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def _compute_mean(values: Iterable[float | None]) -> float | None:
     measured = [value for value in values if value is not None]
     return math.fsum(measured) / len(measured) if measured else None
 
@@ -390,18 +396,18 @@ PUBLISHED_RESULTS = Path(__file__).parent / "data" / "published.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedTable:
     """One of the paper's tables: values in [0, 1] by model and column (`TU PoT`, `Overall`)."""
 
     source: str
     rows: Mapping[str, Mapping[str, float]]
 
 
-def published_results() -> dict[str, Published]:
+def read_published_results() -> dict[str, PublishedTable]:
     """Read the paper's tables by metric: `rouge_l`, `judge`, `exact_match`."""
     document = read_json(PUBLISHED_RESULTS, dict)
     return {
-        table["metric"]: Published(
+        table["metric"]: PublishedTable(
             f"arXiv 2506.18421, Table {table['table']}",
             {
                 model: {name: value / 100 for name, value in zip(table["columns"], values, strict=True)}
@@ -421,10 +427,10 @@ def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
     for row in tally:
         if row.epoch == 1:
             questions.setdefault(row.question[0], {})[row.tags["mode"]] = row
-    return [_in_one_mode(question, by_mode, modes) for question, by_mode in questions.items()]
+    return [_choose_row(question, by_mode, modes) for question, by_mode in questions.items()]
 
 
-def _in_one_mode(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -> Row:
+def _choose_row(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -> Row:
     wanted = next((mode for mode in modes if mode in by_mode), None)
     if wanted is None and len(by_mode) > 1:
         raise SettingsError(
@@ -434,7 +440,7 @@ def _in_one_mode(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -
     return by_mode[wanted] if wanted else next(iter(by_mode.values()))
 
 
-def write_line(record: Record, model: str) -> dict[str, Any]:
+def make_submission_line(record: Record, model: str) -> dict[str, Any]:
     """Convert a record to a line of the submission: the answer, and all messages of the model with reasoning first."""
     transcript = record.transcript
     written = [message.content for message in transcript.messages if message.role == "assistant"] if transcript else []

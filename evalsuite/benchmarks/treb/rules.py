@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
 
 
-def broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def list_broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """List the rules that an answer breaks."""
-    return [rule for rule in rules if not _keeps(answer.strip(), rule)]
+    return [rule for rule in rules if not _keeps_rule(answer.strip(), rule)]
 
 
-def published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
+def find_published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
     """Return evalsuite's rules for an official question (the official file has no rules); None for other questions.
 
     Questions are identified by their SHA-256, so that the package does not contain the questions.
@@ -52,7 +52,7 @@ def _read_published() -> Mapping[str, Any]:
     return rules
 
 
-def _keeps(answer: str, rule: Mapping[str, Any]) -> bool:
+def _keeps_rule(answer: str, rule: Mapping[str, Any]) -> bool:
     try:
         return _CHECKS[rule["check"]](answer, rule)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -63,7 +63,7 @@ def _keeps(answer: str, rule: Mapping[str, Any]) -> bool:
         ) from error
 
 
-def _within(number: int, rule: Mapping[str, Any]) -> bool:
+def _is_within(number: int, rule: Mapping[str, Any]) -> bool:
     bounds = {name: rule[name] for name in ("at_least", "at_most", "exactly") if name in rule}
     if not bounds:
         raise KeyError("at_least, at_most or exactly")
@@ -71,10 +71,12 @@ def _within(number: int, rule: Mapping[str, Any]) -> bool:
     return bool(lowest <= number <= highest and number == bounds.get("exactly", number))
 
 
-def _items(answer: str, rule: Mapping[str, Any]) -> bool:
+def _split_items(answer: str, rule: Mapping[str, Any]) -> bool:
     items = [item.strip() for item in answer.split(rule["separator"])]
     shape = rule.get("shape")
-    return _within(len(items), rule) and all(shape is None or _find_shape(item) == _find_shape(shape) for item in items)
+    return _is_within(len(items), rule) and all(
+        shape is None or _find_shape(item) == _find_shape(shape) for item in items
+    )
 
 
 def _find_shape(text: str) -> tuple[int, ...]:
@@ -82,12 +84,12 @@ def _find_shape(text: str) -> tuple[int, ...]:
     return tuple(map(text.index, text))
 
 
-def _comparing(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
+def _make_comparison(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
     """Make a check that compares the answer with the rule's text, ignoring case and accents if the rule says so."""
-    return lambda answer, rule: compare(_plain(answer, rule), _plain(rule["text"], rule))
+    return lambda answer, rule: compare(_normalise_text(answer, rule), _normalise_text(rule["text"], rule))
 
 
-def _plain(text: str, rule: Mapping[str, Any]) -> str:
+def _normalise_text(text: str, rule: Mapping[str, Any]) -> str:
     if rule.get("ignore_accents"):
         parts = unicodedata.normalize("NFD", text)
         text = "".join(char for char in parts if not unicodedata.combining(char))
@@ -95,15 +97,15 @@ def _plain(text: str, rule: Mapping[str, Any]) -> str:
 
 
 _CHECKS: dict[str, Callable[[str, Mapping[str, Any]], bool]] = {
-    "equals": _comparing(lambda answer, text: answer == text),
-    "starts_with": _comparing(str.startswith),
-    "ends_with": _comparing(str.endswith),
-    "contains": _comparing(lambda answer, text: text in answer),
-    "excludes": _comparing(lambda answer, text: text not in answer),
-    "reversed": _comparing(lambda answer, text: answer == text[::-1]),
-    "characters": lambda answer, rule: _within(len(answer), rule),
-    "words": lambda answer, rule: _within(len(answer.split()), rule),
-    "count": lambda answer, rule: _within(answer.count(rule["of"]), rule),
-    "items": _items,
-    "any": lambda answer, rule: any(_keeps(answer, each) for each in rule["rules"]),
+    "equals": _make_comparison(lambda answer, text: answer == text),
+    "starts_with": _make_comparison(str.startswith),
+    "ends_with": _make_comparison(str.endswith),
+    "contains": _make_comparison(lambda answer, text: text in answer),
+    "excludes": _make_comparison(lambda answer, text: text not in answer),
+    "reversed": _make_comparison(lambda answer, text: answer == text[::-1]),
+    "characters": lambda answer, rule: _is_within(len(answer), rule),
+    "words": lambda answer, rule: _is_within(len(answer.split()), rule),
+    "count": lambda answer, rule: _is_within(answer.count(rule["of"]), rule),
+    "items": _split_items,
+    "any": lambda answer, rule: any(_keeps_rule(answer, each) for each in rule["rules"]),
 }

@@ -21,17 +21,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
-from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
+from evalsuite.benchmarks.treb.rules import find_published_rules, list_broken_rules
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, read_score
-from evalsuite.judges.judgements import sign_scores, signature
+from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.parsing import remove_thoughts
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
-from evalsuite.metrics.text import bleu, bleu_of_tokens, rouge_l, segment, stem_words
+from evalsuite.metrics.text import bleu, compute_bleu_of_tokens, rouge_l, split_jieba_tokens, stem_words
 from evalsuite.solvers.program_text import last_boxed_answer, plain_words
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 (entirely right) as \\boxed{number}."""
 
 
-def scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
+def make_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
     """Make the scorers: add a judge if the run has a judge model, and released scores if published rows are shown."""
     own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
     if setup.judge:
         own.append(AnswerJudge())
-    if TrebOptions.of(setup).published:
+    if TrebOptions.from_setup(setup).published:
         own.append(released_scores)
     return tuple(own)
 
@@ -68,7 +68,7 @@ def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Sco
     """Return `rouge_l` and `bleu`, except for Instruction Following and for samples without a reference."""
     if not _has_reference(sample):
         return {}
-    if note := failed_program(sample, transcript):
+    if note := explain_failed_program(sample, transcript):
         return {"rouge_l": Score(0.0, note), "bleu": Score(0.0, note)}
     target = str(sample.target)
     return {"rouge_l": rouge_l(transcript.answer, target), "bleu": bleu(transcript.answer, target)}
@@ -79,7 +79,7 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
     number = sample.metadata["number"]
     if number is None or sample.tags["subtask"] == RULES_SUBTASK:
         return {}
-    if note := failed_program(sample, transcript):
+    if note := explain_failed_program(sample, transcript):
         return {"exact_match": Score(0.0, note)}
     # An answer that equals the whole reference, such as "12 goals", is also right.
     same = transcript.answer.strip() == str(sample.target).strip()
@@ -93,13 +93,13 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
         return {}
     rules = sample.metadata["rules"]
     if rules is None:
-        rules = published_rules(str(sample.input))
+        rules = find_published_rules(str(sample.input))
     if not rules:
         raise ScoringError(
             f"no rules exist for {sample.input!r} of Instruction Following: its record needs a field "
             f"'rules' (see docs/treb.md)"
         )
-    broken = broken_rules(transcript.answer, rules)
+    broken = list_broken_rules(transcript.answer, rules)
     note = f"breaks {', '.join(str(dict(rule)) for rule in broken)}" if broken else "keeps all its rules"
     return {"instruction_following": Score(float(not broken), note)}
 
@@ -112,10 +112,12 @@ class AnswerJudge:
         if not _has_reference(sample):
             return {}
         score = await self._ask(sample, transcript, judge)
-        return sign_scores({"judge": score}, signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS))
+        return sign_scores(
+            {"judge": score}, write_signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS)
+        )
 
     async def _ask(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        if note := failed_program(sample, transcript) or ("no answer" if not transcript.answer.strip() else ""):
+        if note := explain_failed_program(sample, transcript) or ("no answer" if not transcript.answer.strip() else ""):
             return Score(0.0, note)
         asked = mark_sections(
             [
@@ -153,7 +155,7 @@ def read_mark(text: str) -> float:
     return float(number.value)
 
 
-def failed_program(sample: Sample, transcript: Transcript) -> str:
+def explain_failed_program(sample: Sample, transcript: Transcript) -> str:
     """Explain why a PoT answer scores zero: its program is missing or failed; empty if the program succeeded."""
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
@@ -184,7 +186,7 @@ def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float |
         return {}
     is_number = sample.metadata["number"] is not None
     measured = {name: MEASURES[name] for name in MEASURES if is_number or name != "exact_match_released"}
-    note = failed_program(sample, transcript)
+    note = explain_failed_program(sample, transcript)
     answer, target = transcript.answer, str(sample.target)
     return {name: Score(0.0, note) if note else measure(answer, target) for name, measure in measured.items()}
 
@@ -198,8 +200,8 @@ def released_exact_match(prediction: str, reference: str) -> float:
 def released_bleu(prediction: str, reference: str) -> float:
     """Return sacrebleu's sentence BLEU in [0, 1]; Chinese texts are split by jieba."""
     if not CHINESE.search(reference):
-        return bleu_of_tokens(prediction, reference)
-    return bleu_of_tokens(" ".join(segment(prediction)), " ".join(segment(reference)))
+        return compute_bleu_of_tokens(prediction, reference)
+    return compute_bleu_of_tokens(" ".join(split_jieba_tokens(prediction)), " ".join(split_jieba_tokens(reference)))
 
 
 def released_rouge_l(prediction: str, reference: str) -> float:
@@ -214,7 +216,7 @@ def released_rouge_l(prediction: str, reference: str) -> float:
 
 
 def _list_chinese_words(text: str) -> list[str]:
-    joined = " ".join(segment(text))
+    joined = " ".join(split_jieba_tokens(text))
     for end in _ENDS:
         joined = end.sub(r"\1\n\2", joined)
     lines = [line.split() or [""] for line in joined.rstrip().split("\n") if line]

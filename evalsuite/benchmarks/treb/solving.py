@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
-from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large
+from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large_table
 from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
@@ -43,7 +43,7 @@ class WordsSolver:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Send one request; the transcript's fact `json` tells whether the answer has the requested JSON form."""
-        tables = await run_in_thread(self._tables, sample)
+        tables = await run_in_thread(self._write_tables, sample)
         instructions = IN_WORDS if asks_for_json(sample) else SUMMARY
         prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
         if not tables:  # Questions of language understanding are sent unchanged.
@@ -51,16 +51,17 @@ class WordsSolver:
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
         if asks_for_json(sample):
-            answer, is_json = answer_in_words(completion.text)
+            answer, is_json = read_answer(completion.text)
             facts |= {"json": "found" if is_json else "missing"}
         messages = (*prompt, Message("assistant", completion.text))
         return Transcript(answer, messages, completion.reasoning, facts=facts)
 
-    def _tables(self, sample: Sample) -> list[str]:
+    def _write_tables(self, sample: Sample) -> list[str]:
         mode = sample.tags["mode"]
         form = "html" if mode == "tcot_html" else "markdown"
         return [
-            table_text(self.cache.read(source), source[form], mode, self.limit) for source in sample.metadata["tables"]
+            write_table(self.cache.read_table(source), source[form], mode, self.limit)
+            for source in sample.metadata["tables"]
         ]
 
 
@@ -83,13 +84,13 @@ class ModeSolver:
         await self.sandbox.aclose()
 
 
-def solver(setup: Setup) -> ModeSolver:
+def make_solver(setup: Setup) -> ModeSolver:
     """Make the solver of a run."""
-    options = TrebOptions.of(setup)
+    options = TrebOptions.from_setup(setup)
     half = options.context // 2
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     cache = TableCache()
-    shared: dict[str, Any] = {"tables": partial(tables_of, cache=cache), "timeout": options.timeout, **params}
+    shared: dict[str, Any] = {"tables": partial(make_sandbox_tables, cache=cache), "timeout": options.timeout, **params}
     # Use the paper's package versions with the official files, because their results are compared with the paper's.
     usual = "treb-2025" if setup.data is not None else "own"
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
@@ -101,11 +102,12 @@ def solver(setup: Setup) -> ModeSolver:
     return ModeSolver(modes, sandbox)
 
 
-def tables_of(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
+def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
     """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several."""
     return {
         f"df{number}" if number > 1 else "df": TableFile(
-            Path(source["csv"]) if is_large(source) else cache.read(source).csv().encode(), source["header_rows"]
+            Path(source["csv"]) if is_large_table(source) else cache.read_table(source).write_csv().encode(),
+            source["header_rows"],
         )
         for number, source in enumerate(sample.metadata["tables"], 1)
     }
@@ -164,7 +166,7 @@ def asks_for_json(sample: Sample) -> bool:
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
-def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
+def write_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
     """Write a table for TCoT in at most `limit` characters; of a large table, write at most the first 50 rows.
 
     A small table is written as the record's own text `written`, if this text is not empty and fits.
@@ -172,13 +174,13 @@ def table_text(table: SourceTable, written: str, mode: str, limit: int) -> str:
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
     if small and written and len(written) <= limit:
         return written
-    shown = table if small else table.first(FIRST_ROWS)
-    write = SourceTable.html if mode == "tcot_html" else SourceTable.markdown
+    shown = table if small else table.limit_rows(FIRST_ROWS)
+    write = SourceTable.write_html if mode == "tcot_html" else SourceTable.write_markdown
     text = write(shown)
     while len(text) > limit and shown.rows:
         # Rows differ in length, so estimate the number that fits and drop at least one.
         aim = len(shown.rows) * limit // len(text)
-        shown = shown.first(min(aim, len(shown.rows) - 1))
+        shown = shown.limit_rows(min(aim, len(shown.rows) - 1))
         text = write(shown)
     text = shorten_to_beginning(text, limit)
     rows = len(table.rows) + table.left_out
@@ -201,21 +203,21 @@ _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
 _JSON = json.JSONDecoder(strict=False)
 
 
-def answer_in_words(text: str) -> tuple[str, bool]:
+def read_answer(text: str) -> tuple[str, bool]:
     """Read the answer, and tell whether a JSON object contained it.
 
     The last JSON object with the key `answer` counts; without such an object, the whole text is the answer. Lists are
     joined by commas, and a LaTeX box around the whole answer is removed.
     """
     for written in (text, _LATEX.sub(r"\\\\", text)):
-        for value in reversed(json_objects(written)):
+        for value in reversed(find_json_objects(written)):
             if "answer" in value:
                 with suppress(RecursionError):  # Hundreds of nested lists are not an answer.
-                    return unbox(_as_text(value["answer"])), True
+                    return unbox(_write_value(value["answer"])), True
     return unbox(text.strip()), False
 
 
-def json_objects(text: str) -> list[dict[str, Any]]:
+def find_json_objects(text: str) -> list[dict[str, Any]]:
     """Find the outermost JSON objects in a text's last 100,000 characters."""
     text = text[-LONGEST:]
     objects, place = [], text.find("{")
@@ -230,9 +232,9 @@ def json_objects(text: str) -> list[dict[str, Any]]:
     return objects
 
 
-def _as_text(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_as_text, value))
+        return ", ".join(map(_write_value, value))
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     text: str = value

@@ -40,30 +40,30 @@ class SourceTable:
         """Return the number of columns."""
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
-    def first(self, rows: int) -> SourceTable:
+    def limit_rows(self, rows: int) -> SourceTable:
         """Return the table with at most this many rows of data."""
         return replace(self, rows=self.rows[:rows])
 
-    def markdown(self) -> str:
+    def write_markdown(self) -> str:
         """Write a pipe table; header rows after the first become data rows, because the syntax allows one header."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
         return "\n".join([*map(_write_row, top), rule, *map(_write_row, (*below, *self.rows))])
 
-    def html(self) -> str:
+    def write_html(self) -> str:
         """Write a `<table>` with the header rows in its `<thead>`."""
         head = f"<thead>{''.join(_write_html_row(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
         body = "".join(_write_html_row(cells, "td") for cells in self.rows)
         return f"<table>{head}<tbody>{body}</tbody></table>"
 
-    def csv(self) -> str:
+    def write_csv(self) -> str:
         """Write comma-separated values."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows((*self.header, *self.rows))
         return text.getvalue()
 
 
-def from_csv(text: str, header_rows: int) -> SourceTable:
+def parse_csv(text: str, header_rows: int) -> SourceTable:
     """Read CSV text; skip blank lines and fill short rows."""
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
@@ -84,7 +84,7 @@ def read_beginning(path: Path, header_rows: int, rows: int) -> SourceTable:
         raise DatasetError(path, "", str(error), "a table as CSV in UTF-8") from error
 
 
-def from_markdown(text: str, header_rows: int) -> SourceTable:
+def parse_markdown(text: str, header_rows: int) -> SourceTable:
     r"""Read a pipe table; skip lines without a bar, and the rule below the header; `\|` is a literal bar."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
     # Only the first line of dashes is the rule, because a data row may also consist of dashes.
@@ -129,7 +129,7 @@ MOST_CHARACTERS = 16 << 20
 LARGEST, FIRST_ROWS = 16 << 20, 50
 
 
-def is_large(source: Mapping[str, Any]) -> bool:
+def is_large_table(source: Mapping[str, Any]) -> bool:
     """Tell whether a record's CSV file is too large to be parsed as a whole."""
     path = source["csv"] and Path(source["csv"])
     return bool(path and path.is_file() and path.stat().st_size > LARGEST)
@@ -142,7 +142,7 @@ class TableCache:
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[str, int], tuple[SourceTable, int]] = OrderedDict()
 
-    def read(self, source: Mapping[str, Any]) -> SourceTable:
+    def read_table(self, source: Mapping[str, Any]) -> SourceTable:
         """Read a record's table from CSV (only the beginning of a large file) or, without a CSV file, from Markdown."""
         path, header_rows = source["csv"], source["header_rows"]
         if not path:
@@ -152,7 +152,7 @@ class TableCache:
             if key in self._tables:
                 self._tables.move_to_end(key)
                 return self._tables[key][0]
-            if is_large(source):
+            if is_large_table(source):
                 table, size = read_beginning(Path(path), header_rows, FIRST_ROWS), 0
             else:
                 text = read_text(Path(path))
@@ -164,7 +164,7 @@ class TableCache:
 
 
 def _parse_table(text: str, header_rows: int, path: str) -> SourceTable:
-    read = from_csv if path else from_markdown
+    read = parse_csv if path else parse_markdown
     try:
         return read(text, header_rows)
     except ValueError as error:

@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, predicates_path, stats_path
-from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predicates_path, get_stats_path
+from evalsuite.builders.building import (
+    BuildProgress,
+    open_build_folder,
+    raise_on_sigterm,
+    sum_file_sizes,
+    write_atomically,
+)
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
-from evalsuite.builders.head_to_tail.drawing import choose
-from evalsuite.builders.head_to_tail.dump_reader import locate
+from evalsuite.builders.head_to_tail.drawing import choose_questions
+from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
-from evalsuite.builders.model_session import add_model_options, model_settings
+from evalsuite.builders.model_session import add_model_options, select_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import write_count
@@ -79,27 +85,31 @@ def run(args: Namespace) -> int:
     origin = SOURCES[args.source]
     if args.draft and (args.source != "dbpedia" or not args.model):
         raise SettingsError("--draft goes with dbpedia and needs --model, the model that drafts the templates")
-    files = [locate(args.folder, name) for name in origin.files]
-    with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
+    files = [find_dump_file(args.folder, name) for name in origin.files]
+    with (
+        raise_on_sigterm(),
+        open_build_folder(args.to) as folder,
+        BuildProgress(sum_file_sizes(files), "B") as progress,
+    ):
         with closing(Workspace(folder, progress, args.seed)) as workspace:
             source = origin.read(workspace, args.folder, args.templates)
             if isinstance(source, dbpedia.Dbpedia) and args.draft:
                 return _write_drafts(source, args, folder)
             of_paper = args.mix == "paper"
-            selection = choose(
+            selection = choose_questions(
                 source,
                 source.paper_templates if of_paper else source.templates,
                 per_template=args.per_template or (origin.paper_cap if of_paper else None),
                 target=origin.target,
             )
-        count = _count(selection, args.folder)
+        count = _count_questions(selection, args.folder)
         page = _write_stats(args.source, args.seed, selection, source.partitions, source.dropped)
-        write(page, stats_path(args.to), folder)
+        write_atomically(page, get_stats_path(args.to), folder)
         if source.template_popularity:
             table = _write_predicates(selection, source.template_popularity, source.partitions["predicate"])
-            write(table, predicates_path(args.to), folder)
-        write(_write_published(selection, source.partitions), args.to, folder)
-    sys.stdout.write(f"{count:,} questions in {args.to}, counted in {stats_path(args.to)}\n")
+            write_atomically(table, get_predicates_path(args.to), folder)
+        write_atomically(_write_published(selection, source.partitions), args.to, folder)
+    sys.stdout.write(f"{count:,} questions in {args.to}, counted in {get_stats_path(args.to)}\n")
     return 0
 
 
@@ -107,16 +117,16 @@ def _write_drafts(source: dbpedia.Dbpedia, args: Namespace, folder: Path) -> int
     """Write the templates in use and the drafted templates; return 1 if a draft is missing."""
     examples = source.find_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
-    drafts, failures = dbpedia.draft_templates(examples, model_settings(vars(args)), answers)
+    drafts, failures = dbpedia.draft_templates(examples, select_model_settings(vars(args)), answers)
     templates = json.loads((args.templates or dbpedia.TEMPLATES).read_text("utf-8")) | drafts
-    write(json.dumps(templates, indent=1, ensure_ascii=False) + "\n", args.to, folder)
+    write_atomically(json.dumps(templates, indent=1, ensure_ascii=False) + "\n", args.to, folder)
     for predicate, reason in failures.items():
         sys.stderr.write(f"{predicate}: {reason}\n")
     sys.stdout.write(f"{len(drafts):,} of {write_count(len(examples), 'template')} drafted, in {args.to}; read them\n")
     return int(bool(failures))
 
 
-def _count(selection: Selection, folder: Path) -> int:
+def _count_questions(selection: Selection, folder: Path) -> int:
     count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
     if not count:
         problem = "no template with a question for each of head, torso and tail"
@@ -125,7 +135,7 @@ def _count(selection: Selection, folder: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class KnowledgeSource:
     """A knowledge source."""
 
     files: tuple[str, ...]  # File names in reading order; a file that is read twice appears twice.
@@ -145,11 +155,11 @@ def _refuse_templates(read: Callable[[Workspace, Path], QuestionSource]) -> Read
 
 
 SOURCES = {
-    "dblp": Origin(dblp.FILES, 1000, 100, _refuse_templates(dblp.Dblp)),
-    "dbpedia": Origin(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
-    "goodreads": Origin(goodreads.FILES, 1000, 250, _refuse_templates(goodreads.Goodreads)),
-    "imdb": Origin(imdb.FILES, 1000, 85, _refuse_templates(imdb.Imdb)),
-    "mag": Origin(mag.FILES, 1000, 100, _refuse_templates(mag.Mag)),
+    "dblp": KnowledgeSource(dblp.FILES, 1000, 100, _refuse_templates(dblp.Dblp)),
+    "dbpedia": KnowledgeSource(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
+    "goodreads": KnowledgeSource(goodreads.FILES, 1000, 250, _refuse_templates(goodreads.Goodreads)),
+    "imdb": KnowledgeSource(imdb.FILES, 1000, 85, _refuse_templates(imdb.Imdb)),
+    "mag": KnowledgeSource(mag.FILES, 1000, 100, _refuse_templates(mag.Mag)),
 }
 
 
@@ -167,7 +177,7 @@ def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: 
     for template, buckets in selection.questions.items():
         if any(buckets.values()):
             own = popularity[template.id]
-            lines.append(f"{template.id}\t{own}\t{cut.bucket(own)}")
+            lines.append(f"{template.id}\t{own}\t{cut.find_bucket(own)}")
     return "\n".join(lines) + "\n"
 
 
@@ -176,7 +186,7 @@ def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], buc
 
     def rank(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
         template, each = question
-        return partitions[template.entities].above(each.popularity), each.entity, template.id, each.turn
+        return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
 
     lines = ",\n".join(f"  {_write_line(*question)}" for question in sorted(questions, key=rank))
     return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
@@ -222,10 +232,10 @@ _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popu
 def _list_entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
-        shares = partition.shares()
+        shares = partition.compute_shares()
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
-            least = f"{partition.floor(bucket):,}" if share.entities else "-"
+            least = f"{partition.find_lowest_popularity(bucket):,}" if share.entities else "-"
             percents = _write_percent(share.entities, entities), _write_percent(share.popularity, partition.total)
             rows.append([name, bucket, f"{share.entities:,}", *percents, least])
     return rows

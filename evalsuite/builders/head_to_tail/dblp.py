@@ -16,8 +16,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
-from evalsuite.builders.head_to_tail.dump_reader import decompress, locate
-from evalsuite.builders.head_to_tail.workspace import Workspace, rows_as_table
+from evalsuite.builders.head_to_tail.dump_reader import decompress, find_dump_file
+from evalsuite.builders.head_to_tail.workspace import Workspace, read_rows_as_table
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Thesis:
     year: int
     schools: tuple[str, ...]
 
-    def question(self, subject: str) -> RawQuestion:
+    def write_question(self, subject: str) -> RawQuestion:
         """Make a question about the `title`, `year` or `school` of the thesis; return it with its answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
@@ -74,14 +74,14 @@ class Dblp(DumpSource):
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
-        self._read(locate(folder, FILES[0]))
+        self._read_dump(find_dump_file(folder, FILES[0]))
         self.partitions = {"person": cut_by_popularity(workspace, "person")}
 
-    def _pool(self, template: QuestionTemplate) -> str:
+    def _write_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
     def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
-        rows = self._workspace.sql("""
+        rows = self._workspace.run_sql("""
             SELECT id, name, kind, title, year, schools
             FROM thesis SEMI JOIN drawn USING (id)
         """)
@@ -93,23 +93,23 @@ class Dblp(DumpSource):
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             kind, subject = TEMPLATES[template]
             if thesis := theses.get((entity, kind)):
-                yield thesis.question(subject)
+                yield thesis.write_question(subject)
 
         return ask
 
-    def _read(self, path: Path) -> None:
+    def _read_dump(self, path: Path) -> None:
         self._workspace.progress.begin(path.name)
         blocks = decompress(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        with rows_as_table(self._workspace, _list_credits(works(blocks, path)), columns) as stream:
-            self._workspace.sql(f"CREATE TABLE credited AS FROM {stream}")
-        self._workspace.sql(f"""
+        with read_rows_as_table(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
+            self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
+        self._workspace.run_sql(f"""
             CREATE TABLE person AS
-            SELECT name AS id, count(*) AS popularity, {self._lot("name")} AS lot
+            SELECT name AS id, count(*) AS popularity, {self._write_lot_sql("name")} AS lot
             FROM credited GROUP BY name
         """)
         # Leave out people with a second thesis of the same kind, and people who share a name.
-        self._workspace.sql(f"""
+        self._workspace.run_sql(f"""
             CREATE TABLE thesis AS
             WITH author AS (
                      SELECT name AS id, {_PLAIN} AS name, kind, title, year, schools
@@ -164,7 +164,7 @@ class Work:
     schools: tuple[str, ...]
 
 
-def works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
+def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
     """Yield the works in dblp.xml; a file `dblp.dtd` in the same folder may declare further characters."""
     from lxml import etree
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from evalsuite.benchmarks.dataset_files import expect, read_json
+from evalsuite.benchmarks.dataset_files import read_json, require_type
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity, draw_entities
-from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import Workspace, quote, triples
-from evalsuite.builders.model_session import session
+from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
+from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, read_triples
+from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
@@ -47,18 +47,18 @@ class Dbpedia(DumpSource):
         super().__init__(workspace, folder)
         self._questions = read_templates(templates or TEMPLATES)
         self.templates = self.paper_templates = tuple(self._questions)
-        self.dropped = dropped_templates(templates or TEMPLATES)
-        self._read(locate(folder, FILES[0]))
+        self.dropped = read_dropped_templates(templates or TEMPLATES)
+        self._read_dump(find_dump_file(folder, FILES[0]))
         self.partitions = {
             "entity": cut_by_popularity(workspace, "entity"),
             "predicate": cut_by_popularity(workspace, "predicate"),
         }
-        self.template_popularity = dict(workspace.sql("SELECT id, popularity FROM predicate"))
+        self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
     def find_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
         """Find up to three pairs of subject and object for each of the commonest predicates without a template."""
         known = {template.id for template in self.templates} | UNFIT.keys()
-        rows = self._workspace.sql("""
+        rows = self._workspace.run_sql("""
             SELECT predicate, list((subject, object) ORDER BY subject, object)[:3]
             FROM triple JOIN predicate ON predicate.id = triple.predicate
             WHERE object IS NOT NULL AND NOT contains(subject || object, '__')
@@ -81,39 +81,39 @@ class Dbpedia(DumpSource):
 
         return ask
 
-    def _read(self, path: Path) -> None:
+    def _read_dump(self, path: Path) -> None:
         """Read the triples; remove the common prefix from entities, and make objects that are not entities null."""
         skip = len(_RESOURCE)
-        with triples(self._workspace, path) as stream:
-            self._workspace.sql(f"""
+        with read_triples(self._workspace, path) as stream:
+            self._workspace.run_sql(f"""
                 CREATE TABLE triple AS
                 SELECT subject[{skip + 1}:-2] AS subject, predicate,
                        CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
                 FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
             """)
         # A name with two successive underscores is an intermediate node of the extraction, not an entity.
-        self._workspace.sql(f"""
+        self._workspace.run_sql(f"""
             CREATE TABLE entity AS
-            SELECT id, count(*) AS popularity, {self._lot("id")} AS lot
+            SELECT id, count(*) AS popularity, {self._write_lot_sql("id")} AS lot
             FROM (
                 SELECT subject AS id FROM triple
                 UNION ALL SELECT object FROM triple WHERE object IS NOT NULL AND object <> subject
             )
             WHERE NOT contains(id, '__') GROUP BY id
         """)
-        self._workspace.sql("""
+        self._workspace.run_sql("""
             CREATE TABLE predicate AS
             SELECT predicate AS id, count(*) AS popularity FROM triple GROUP BY predicate
         """)
-        wanted = ", ".join(f"({quote(template.id)})" for template in self.templates)
-        self._workspace.sql(f"""
+        wanted = ", ".join(f"({quote_sql(template.id)})" for template in self.templates)
+        self._workspace.run_sql(f"""
             CREATE VIEW asked AS
             SELECT predicate AS template, subject, object
             FROM triple SEMI JOIN (VALUES {wanted}) AS wanted (predicate) USING (predicate)
         """)
 
     def _load_values(self) -> dict[tuple[str, str], list[str | None]]:
-        rows = self._workspace.sql("""
+        rows = self._workspace.run_sql("""
             SELECT template, subject, list(object ORDER BY object)
             FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject
             GROUP BY ALL
@@ -122,7 +122,7 @@ class Dbpedia(DumpSource):
 
     def _find_ambiguous(self) -> set[str]:
         """Find the drawn entities whose name differs from another entity's name only in case."""
-        rows = self._workspace.sql("""
+        rows = self._workspace.run_sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
             JOIN (
                 SELECT called
@@ -173,8 +173,8 @@ def draft_templates(
     async def draft_all(model: Model) -> None:
         await asyncio.gather(*(draft(predicate, pairs, model) for predicate, pairs in examples.items()))
 
-    with session(settings, answers) as opened:
-        opened.do(draft_all)
+    with open_session(settings, answers) as opened:
+        opened.run_coroutine(draft_all)
     order = list(examples)
     return dict(sorted(templates.items(), key=lambda item: order.index(item[0]))), failures
 
@@ -204,7 +204,7 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
         place = repr(predicate)
         if not re.fullmatch(r"<[^<>\s']+>", predicate):
             raise DatasetError(path, place, "this key", "a predicate's IRI in angle brackets")
-        if "_" not in expect(question, str, path, place):
+        if "_" not in require_type(question, str, path, place):
             raise DatasetError(path, place, repr(question), "a question with _ in place of the entity")
         if predicate not in UNFIT:
             words = lasting[predicate] if predicate in CHANGING else question
@@ -214,7 +214,7 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     return questions
 
 
-def dropped_templates(path: Path) -> dict[str, str]:
+def read_dropped_templates(path: Path) -> dict[str, str]:
     """Map each unsuitable predicate of a template file to the reason why it is not used."""
     return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 

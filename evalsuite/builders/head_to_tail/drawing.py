@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.workspace import Workspace, quote
+from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class CandidateList:
     """The sorted candidates of one template and bucket; `exhausted` means that the data have no further candidates."""
 
     candidates: tuple[Candidate, ...]
@@ -66,39 +66,39 @@ class Drawn:
 
 
 # The outer key is the template, the inner key the bucket.
-Draw = dict[QuestionTemplate, "Mapping[str, Drawn]"]
+Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
-def is_fit(question: str, answers: Sequence[Answer]) -> bool:
+def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
     """Tell whether a question has few answers, all of them text, and reveals no answer."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
-        and all(is_textual(answer) for answer in answers)
-        and not gives_away(question, answers)
+        and all(is_text_answer(answer) for answer in answers)
+        and not reveals_answer(question, answers)
     )
 
 
-def gives_away(question: str, answers: Iterable[Answer]) -> bool:
+def reveals_answer(question: str, answers: Iterable[Answer]) -> bool:
     """Tell whether the question contains an answer, even within a word, ignoring case, accents and punctuation."""
-    plain, spelt = question.casefold(), _letters(question)
+    plain, spelt = question.casefold(), _keep_letters(question)
     texts = [str(answer) for answer in answers]
-    return any(text.casefold() in plain or _letters(text) in spelt for text in texts)
+    return any(text.casefold() in plain or _keep_letters(text) in spelt for text in texts)
 
 
-def is_textual(answer: Answer) -> bool:
+def is_text_answer(answer: Answer) -> bool:
     """Tell whether an answer is text: it has a letter or a digit, no lost character, and is not an address."""
     text = str(answer)
     is_address = re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
     return bool(re.search(r"\w", text)) and not is_address and LOST not in text
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text.casefold())
     return " ".join(re.findall(r"\w+", "".join(mark for mark in apart if not unicodedata.combining(mark))))
 
 
-def distinct(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
+def drop_repeats(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
     """Remove missing and repeated answers, keeping the order."""
     cleaned = (" ".join(answer.split()) if isinstance(answer, str) else answer for answer in answers)
     return tuple(dict.fromkeys(answer for answer in cleaned if answer not in {None, ""}))
@@ -111,26 +111,28 @@ def distinct(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
 _MOST_IN_ORDER = 1_000_000
 
 
-def lot(seed: int, *parts: str) -> int:
+def compute_lot(seed: int, *parts: str) -> int:
     """Compute a 64-bit pseudorandom number: the lot of an entity, or the salt of a template."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
-def lot_sql(seed: int, expression: str) -> str:
+def write_lot_sql(seed: int, expression: str) -> str:
     """Write SQL that computes `lot` of an SQL expression of type text."""
     # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
 def _write_bucket_sql(cut: Partition) -> str:
-    cases = " ".join(f"WHEN popularity >= {cut.floor(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1])
+    cases = " ".join(
+        f"WHEN popularity >= {cut.find_lowest_popularity(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1]
+    )
     return f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
 
 
 def cut_by_popularity(workspace: Workspace, entities: str) -> Partition:
     """Cut the entities of a relation into buckets by their column `popularity`."""
-    return Partition(dict(workspace.sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
+    return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
 
 
 def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
@@ -139,48 +141,48 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
     `pool` is a relation with the columns `template` (a template's id), `id`, `popularity` and `lot`.
     """
     salts = ", ".join(
-        f"({quote(template.id)}, {lot(workspace.seed, template.id)}::UBIGINT, {size})"
+        f"({quote_sql(template.id)}, {compute_lot(workspace.seed, template.id)}::UBIGINT, {size})"
         for template, size in sizes.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
     pool = f"(SELECT *, xor(lot, salt) AS ticket, {_write_bucket_sql(cut)} AS bucket FROM {salted})"
     if max(sizes.values()) < _MOST_IN_ORDER:
-        workspace.sql(f"""
+        workspace.run_sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS
             SELECT template, bucket, count(*) <= any_value(size) AS exhausted,
                    min_by({{'id': id, 'popularity': popularity, 'lot': ticket}}, ticket, size) AS entities
             FROM {pool} GROUP BY template, bucket
         """)
-        workspace.sql("""
+        workspace.run_sql("""
             INSERT INTO drawn
             SELECT DISTINCT template, bucket, entity.id, entity.popularity, entity.lot
             FROM (SELECT template, bucket, unnest(entities) AS entity FROM first)
         """)
-        workspace.sql("INSERT INTO pools SELECT template, bucket, exhausted FROM first")
+        workspace.run_sql("INSERT INTO pools SELECT template, bucket, exhausted FROM first")
     else:
-        workspace.sql(f"INSERT INTO drawn SELECT DISTINCT template, bucket, id, popularity, ticket FROM {pool}")
-        workspace.sql("INSERT INTO pools SELECT DISTINCT template, bucket, true FROM drawn")
+        workspace.run_sql(f"INSERT INTO drawn SELECT DISTINCT template, bucket, id, popularity, ticket FROM {pool}")
+        workspace.run_sql("INSERT INTO pools SELECT DISTINCT template, bucket, true FROM drawn")
 
 
-def ids_drawn_for(*templates: QuestionTemplate) -> str:
+def write_drawn_ids_sql(*templates: QuestionTemplate) -> str:
     """Write SQL for a relation of the `id`s of all entities drawn for these templates."""
-    names = ", ".join(quote(template.id) for template in templates)
+    names = ", ".join(quote_sql(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
-def add_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
+def count_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
     """Return the rows of the query `shown`, each with two counts: entities with this name, and with this name and year.
 
     `shown` and the relation `entities` have the columns `called`, which is equal for equal names, and `year`.
     """
-    workspace.sql(f"CREATE OR REPLACE TABLE shown AS {shown}")
-    workspace.sql(f"""
+    workspace.run_sql(f"CREATE OR REPLACE TABLE shown AS {shown}")
+    workspace.run_sql(f"""
         CREATE OR REPLACE TABLE namesake AS
         SELECT called, year, count(*) AS many
         FROM {entities} SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
         GROUP BY called, year
     """)
-    return workspace.sql("""
+    return workspace.run_sql("""
         SELECT shown.* EXCLUDE (called), everyone.many, twin.many
         FROM shown
              JOIN (SELECT called, sum(many)::BIGINT AS many FROM namesake GROUP BY called) AS everyone USING (called)
@@ -190,33 +192,35 @@ def add_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple
 
 def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], ask: QuestionMaker) -> Draw:
     """Make the candidates of all entities in the table `drawn`."""
-    left = {(template, bucket) for template, bucket, done in workspace.sql("FROM pools") if not done}
+    left = {(template, bucket) for template, bucket, done in workspace.run_sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
-    for name, bucket, entity, popularity, ticket in workspace.sql("FROM drawn"):
+    for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
         # Unless the pool is exhausted, take one question per entity, because more entities can be drawn.
         turns = 1 if (name, bucket) in left else None
-        fitting = islice(_fitting(ask(by_id[name], entity)), turns)
+        fitting = islice(_select_suitable(ask(by_id[name], entity)), turns)
         candidates[name, bucket] += [
             Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(fitting)
         ]
     for those in candidates.values():
         those.sort(key=lambda each: (each.turn, each.lot, each.entity))
     return {
-        template: {bucket: Drawn(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS}
+        template: {
+            bucket: CandidateList(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
+        }
         for name, template in by_id.items()
     }
 
 
-def _fitting(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+def _select_suitable(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
     for question, answers in asked:
-        clean = distinct(answers)
-        if question and is_fit(question, clean):
+        clean = drop_repeats(answers)
+        if question and is_suitable_question(question, clean):
             yield question, clean
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BucketShare:
     """The number of a bucket's entities and the sum of their popularity."""
 
     entities: int = 0
@@ -237,26 +241,26 @@ class Partition:
         self._until = dict(zip(self._entities, sums, strict=True))
         self.total = max(self._until.values(), default=0)
 
-    def above(self, popularity: int) -> Fraction:
+    def compute_share_above(self, popularity: int) -> Fraction:
         """Return the share of total popularity, in [0, 1], that belongs to more popular entities."""
         own = popularity * self._entities[popularity]
         return Fraction(self._until[popularity] - own, self.total) if self.total else Fraction(1)
 
-    def bucket(self, popularity: int) -> str:
-        return BUCKETS[min(int(3 * self.above(popularity)), 2)]
+    def find_bucket(self, popularity: int) -> str:
+        return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
-    def floor(self, bucket: str) -> int:
+    def find_lowest_popularity(self, bucket: str) -> int:
         """Return the lowest popularity in this bucket or a more popular one; above any popularity if all are empty."""
         rank = BUCKETS.index(bucket)
-        reached = (each for each in self._entities if BUCKETS.index(self.bucket(each)) <= rank)
+        reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
-    def shares(self) -> dict[str, Share]:
-        shares = dict.fromkeys(BUCKETS, Share())
+    def compute_shares(self) -> dict[str, BucketShare]:
+        shares = dict.fromkeys(BUCKETS, BucketShare())
         for each, count in self._entities.items():
-            name = self.bucket(each)
+            name = self.find_bucket(each)
             old = shares[name]
-            shares[name] = Share(old.entities + count, old.popularity + each * count)
+            shares[name] = BucketShare(old.entities + count, old.popularity + each * count)
         return shares
 
 
@@ -288,20 +292,20 @@ class DumpSource(QuestionSource):
         self._workspace, self._folder = workspace, folder
 
     def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        self._workspace.sql("""
+        self._workspace.run_sql("""
             CREATE OR REPLACE TABLE drawn
             (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)
         """)
-        self._workspace.sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
+        self._workspace.run_sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
         self._draw_entities(sizes)
         return make_candidates(self._workspace, sizes, self._prepare_questions(sizes))
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         for template, size in sizes.items():
-            pool = f"(SELECT *, {quote(template.id)} AS template FROM {self._pool(template)})"
+            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._write_pool_sql(template)})"
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
 
-    def _pool(self, template: QuestionTemplate) -> str:
+    def _write_pool_sql(self, template: QuestionTemplate) -> str:
         """Write the SQL of the entities that may have a value for the template."""
         raise NotImplementedError
 
@@ -309,8 +313,8 @@ class DumpSource(QuestionSource):
     def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         """Read the facts about the drawn entities."""
 
-    def _lot(self, expression: str) -> str:
-        return lot_sql(self._workspace.seed, expression)
+    def _write_lot_sql(self, expression: str) -> str:
+        return write_lot_sql(self._workspace.seed, expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +327,7 @@ class Selection:
     empty: Mapping[QuestionTemplate, Sequence[str]]  # Templates without questions, with their empty buckets.
 
 
-def choose(
+def choose_questions(
     source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
 ) -> Selection:
     """Draw until every template has its maximum number of questions, or all questions that exist.
@@ -335,10 +339,10 @@ def choose(
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw(sizes)
-        cap = per_template or find_cap([_scarcest(buckets) for buckets in drawn.values()], target)
+        cap = per_template or find_cap([_find_scarcest(buckets) for buckets in drawn.values()], target)
         lacking = [template for template, buckets in drawn.items() if _can_draw_more(buckets, cap)]
         if not lacking:
-            return _select(drawn, cap)
+            return _select_questions(drawn, cap)
         sizes |= {template: sizes[template] * GROWTH for template in lacking}
 
 
@@ -352,22 +356,22 @@ def find_cap(available: Sequence[int], target: int) -> int:
     return target
 
 
-def _scarcest(buckets: Mapping[str, Drawn]) -> int:
+def _find_scarcest(buckets: Mapping[str, CandidateList]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
-def _can_draw_more(buckets: Mapping[str, Drawn], cap: int) -> bool:
+def _can_draw_more(buckets: Mapping[str, CandidateList], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
-    return _scarcest(buckets) < allowed
+    return _find_scarcest(buckets) < allowed
 
 
-def _select(drawn: Draw, cap: int) -> Selection:
+def _select_questions(drawn: Draw, cap: int) -> Selection:
     """Choose the first candidates of each template, except questions that an earlier template asks."""
     asked: set[str] = set()
     chosen, empty = {}, {}
     for template, buckets in drawn.items():
         seen = set(asked)
-        fresh = {bucket: list(_fresh(buckets[bucket].candidates, seen)) for bucket in BUCKETS}
+        fresh = {bucket: list(_select_unseen(buckets[bucket].candidates, seen)) for bucket in BUCKETS}
         count = min(cap, *map(len, fresh.values()))
         chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
         if not count:
@@ -376,7 +380,7 @@ def _select(drawn: Draw, cap: int) -> Selection:
     return Selection(chosen, cap, empty)
 
 
-def _fresh(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
+def _select_unseen(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
     for candidate in candidates:
         if candidate.key not in seen:
             seen.add(candidate.key)

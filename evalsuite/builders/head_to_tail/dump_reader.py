@@ -33,7 +33,7 @@ _ZSTD_WINDOW = 1 << 31
 _ZSTD_SLICE = 1 << 10
 
 
-def locate(folder: Path, name: str) -> Path:
+def find_dump_file(folder: Path, name: str) -> Path:
     """Find a downloaded file; the user may have decompressed the file or compressed it in another format."""
     plain = name.removesuffix(Path(name).suffix) if Path(name).suffix in _DECODERS else name
     for candidate in (name, plain, *(plain + suffix for suffix in _DECODERS)):
@@ -156,7 +156,7 @@ _ESCAPE = re.compile(
 )
 
 
-def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines without their ends; a line that is longer than the limit is split."""
     rest = b""
     for block in blocks:
@@ -173,7 +173,7 @@ def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes]]:
+def read_first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes]]:
     """Return the first line without its end, and the remaining blocks."""
     start = b""
     for block in blocks:
@@ -199,7 +199,7 @@ def check_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield block
 
 
-def without_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def drop_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Remove the lines that begin with `#`; yield blocks that end at line ends."""
     rest = b""
     for block in chain(blocks, (b"\n",)):
@@ -209,28 +209,28 @@ def without_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield whole + end
 
 
-def without_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def drop_carriage_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield blocks without carriage returns."""
     return (block.replace(b"\r", b"") for block in blocks)
 
 
-def whole_characters(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
     r"""Replace each lone surrogate (`\ud800`) in JSON by U+FFFD, because dumps often have them; yield whole lines."""
     rest = b""
     for block in chain(blocks, (b"",)):
         text = rest + block
         cut = text.rfind(b"\n") + 1 if block else len(text)
         whole, rest = text[:cut], text[cut:]
-        yield _ESCAPE.sub(_replace_half, whole) if b"\\ud" in whole or b"\\uD" in whole else whole
+        yield _ESCAPE.sub(_replace_surrogate, whole) if b"\\ud" in whole or b"\\uD" in whole else whole
 
 
-def _replace_half(escape: re.Match[bytes]) -> bytes:
+def _replace_surrogate(escape: re.Match[bytes]) -> bytes:
     return b"\\ufffd" if escape["half"] else escape[0]
 
 
-def first_fault(path: Path, check: Check, skip: int) -> DatasetError | None:
+def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
     """Read a file again to find its first malformed line; the first `skip` lines are not checked."""
-    for number, line in enumerate(lines(without_returns(decompress(path, int))), 1):
+    for number, line in enumerate(split_lines(drop_carriage_returns(decompress(path, int))), 1):
         if number > skip and (wrong := _check_length(line) or _check_encoding(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
     return None

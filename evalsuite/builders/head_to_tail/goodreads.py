@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
-from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import Workspace, json_lines
+from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
+from evalsuite.builders.head_to_tail.workspace import Workspace, read_json_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +56,7 @@ class Edition:
     isbn13: str | None
     isbn10: str | None
 
-    def is_asked(self) -> bool:
+    def fits_question(self) -> bool:
         return self.year is not None and self.year <= LAST_YEAR
 
 
@@ -69,7 +69,7 @@ class Book:
     namesakes: int  # Number of books with an edition of the same name as `main`, this book included.
     twins: int  # Number of books that share both name and year with `main`, this book included.
 
-    def question(self, template: QuestionTemplate) -> str | None:
+    def write_question(self, template: QuestionTemplate) -> str | None:
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
         if template == YEAR:
             # The question must not reveal the year, so the name must be unique.
@@ -86,9 +86,9 @@ class Book:
             ISBN_10: f"What is the ISBN-10 of {name}, as published in {year}?",
         }[template]
 
-    def answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
+    def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
         """Return the answers of all editions that fit the question; nothing if the name of an author is missing."""
-        same_publisher = [each for each in self.editions if each.is_asked() and self._same_publisher(each)]
+        same_publisher = [each for each in self.editions if each.fits_question() and self._has_same_publisher(each)]
         same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
             return [each.year for each in same_publisher]
@@ -102,7 +102,7 @@ class Book:
         authors = [names.get(author) for author in self.main.authors]
         return [] if None in authors else authors
 
-    def _same_publisher(self, other: Edition) -> bool:
+    def _has_same_publisher(self, other: Edition) -> bool:
         return (other.publisher or "").lower() == (self.main.publisher or "").lower()
 
 
@@ -115,17 +115,17 @@ class Goodreads(DumpSource):
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
-        self._read_authors(locate(folder, AUTHORS))
-        self._read_books(locate(folder, BOOKS))
+        self._read_authors(find_dump_file(folder, AUTHORS))
+        self._read_books(find_dump_file(folder, BOOKS))
         self.partitions = {"book": cut_by_popularity(workspace, "book")}
 
-    def _pool(self, template: QuestionTemplate) -> str:
+    def _write_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM book WHERE {_BOOKS[template]})"
 
     def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
         books = self._load_books()
         names = dict(
-            self._workspace.sql("""
+            self._workspace.run_sql("""
                 SELECT id, name FROM author
                 SEMI JOIN (SELECT DISTINCT unnest(authors) AS id FROM shown) USING (id)
             """)
@@ -133,20 +133,20 @@ class Goodreads(DumpSource):
 
         def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             book = books[entity]
-            yield book.question(template), book.answers(template, names)
+            yield book.write_question(template), book.list_answers(template, names)
 
         return ask
 
     def _read_authors(self, path: Path) -> None:
-        with json_lines(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
-            self._workspace.sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
+        with read_json_rows(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
+            self._workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
 
     def _read_books(self, path: Path) -> None:
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
-        with json_lines(self._workspace, path, fields) as stream:
+        with read_json_rows(self._workspace, path, fields) as stream:
             # Authors have an empty role; illustrators, translators and others do not.
-            self._workspace.sql(f"""
+            self._workspace.run_sql(f"""
                 CREATE TABLE edition AS
                 SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
                        coalesce(nullif({named}, ''), trim(title)) AS name,
@@ -155,15 +155,15 @@ class Goodreads(DumpSource):
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
                        nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
                        coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
-                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._lot("book_id")} AS rank,
+                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._write_lot_sql("book_id")} AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
         # Select the best edition by a number, because the database can spill aggregates of numbers but not of texts.
-        self._workspace.sql(f"""
+        self._workspace.run_sql(f"""
             CREATE TABLE book AS
-            SELECT book AS id, popularity, {self._lot("book")} AS lot,
+            SELECT book AS id, popularity, {self._write_lot_sql("book")} AS lot,
                    lower(name) AS called, year, series, publisher, pages, isbn13, isbn10, authors
             FROM edition JOIN (
                 SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank
@@ -172,23 +172,23 @@ class Goodreads(DumpSource):
         """)
 
     def _load_books(self) -> dict[str, Book]:
-        self._workspace.sql("""
+        self._workspace.run_sql("""
             CREATE OR REPLACE TABLE shown AS
             SELECT id, called, year, authors FROM book SEMI JOIN drawn USING (id)
         """)
-        self._workspace.sql("""
+        self._workspace.run_sql("""
             CREATE OR REPLACE TABLE namesake AS
             SELECT DISTINCT called, year, book
             FROM (SELECT lower(name) AS called, year, book FROM edition)
                  SEMI JOIN (SELECT DISTINCT called FROM shown) USING (called)
         """)
         editions = defaultdict(list)
-        for book, authors, *facts in self._workspace.sql("""
+        for book, authors, *facts in self._workspace.run_sql("""
             SELECT book, authors, name, series, year, publisher, pages, isbn13, isbn10
             FROM edition SEMI JOIN (SELECT id AS book FROM shown) USING (book) ORDER BY rank DESC
         """):
             editions[book].append(Edition(tuple(authors), *facts))
-        rows = self._workspace.sql("""
+        rows = self._workspace.run_sql("""
             SELECT shown.id, everyone.many, twin.many
             FROM shown
                  JOIN (SELECT called, count(DISTINCT book) AS many FROM namesake GROUP BY called) AS everyone
@@ -198,6 +198,6 @@ class Goodreads(DumpSource):
         """)
         # Editions are sorted by ratings, so the first edition up to the last year is the main edition.
         return {
-            id_: Book(next(filter(Edition.is_asked, editions[id_])), tuple(editions[id_]), namesakes, twins)
+            id_: Book(next(filter(Edition.fits_question, editions[id_])), tuple(editions[id_]), namesakes, twins)
             for id_, namesakes, twins in rows
         }

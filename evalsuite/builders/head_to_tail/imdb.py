@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from evalsuite.builders.head_to_tail.drawing import (
     DumpSource,
     QuestionTemplate,
-    add_namesakes,
+    compute_lot,
+    count_namesakes,
     cut_by_popularity,
-    ids_drawn_for,
-    lot,
+    write_drawn_ids_sql,
 )
-from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import Workspace, tsv
+from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
+from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -85,23 +85,23 @@ class Title:
     namesakes: int  # Number of titles with this name, this title included.
     twins: int  # Number of titles with this name and year.
 
-    def is_asked(self) -> bool:
+    def fits_question(self) -> bool:
         return self.year is not None and self.year <= LAST_YEAR
 
-    def known_as(self) -> str | None:
+    def write_name(self) -> str | None:
         """Return the name, with the year if other titles share the name; None if others share both."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
 
-    def question(self, template: QuestionTemplate, role: str = "") -> str | None:
+    def write_question(self, template: QuestionTemplate, role: str = "") -> str | None:
         """Make the question, or None if the title is ambiguous; `role` is the character of the template CHARACTER."""
         kind = KINDS.get(self.kind, "title")
         if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
             # The question must not reveal the year, so the name alone must identify the title.
             verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
             return f'In which year did the {kind} "{self.name}" {verb}?' if self.namesakes == 1 else None
-        name = self.known_as()
+        name = self.write_name()
         if name is None:
             return None
         if template == RUNNING_TIME:
@@ -118,7 +118,7 @@ class Person:
     name: str
     work: str | None
 
-    def question(self, template: QuestionTemplate) -> str | None:
+    def write_question(self, template: QuestionTemplate) -> str | None:
         if template == KNOWN_FOR:
             return f"Name a work that {self.name} is known for."
         if self.work is None:
@@ -134,12 +134,12 @@ class Person:
         }[template]
 
 
-def is_somebody(role: str) -> bool:
+def is_character(role: str) -> bool:
     """Tell whether a role is a character."""
     return bool(role.strip()) and not _NOT_A_CHARACTER.fullmatch(role.strip())
 
 
-def professions(listed: str | None) -> list[str]:
+def read_professions(listed: str | None) -> list[str]:
     """Convert IMDb's list of professions (`actress,camera_department`) to words; an actress is also an actor."""
     words = [word for word in (listed or "").split(",") if word and word not in _NO_PROFESSIONS]
     if "actress" in words and "actor" not in words:
@@ -147,7 +147,7 @@ def professions(listed: str | None) -> list[str]:
     return [word.replace("_", " ") for word in words]
 
 
-def only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
+def find_only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
     """Return a person's only profession if the template asks for this kind of profession, else an empty list."""
     if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
         return []
@@ -209,7 +209,7 @@ class Imdb(DumpSource):
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
 
-    def _pool(self, template: QuestionTemplate) -> str:
+    def _write_pool_sql(self, template: QuestionTemplate) -> str:
         if template in _TITLES:
             return f"(FROM asked WHERE {_TITLES[template]})"
         return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PEOPLE[template]}) USING (id))"
@@ -219,65 +219,65 @@ class Imdb(DumpSource):
         if wanted != self._credits_read:
             self._read_credits()
             self._credits_read = wanted
-        return Facts(self._workspace, self._folder).ask
+        return LoadedFacts(self._workspace, self._folder).list_questions
 
     def _read_titles(self) -> None:
-        with self._stream("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
-            self._workspace.sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
+        with self._stream_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
+            self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
         # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes them null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
-        with self._stream("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
+            self._workspace.run_sql(f"""
                 CREATE TABLE title AS
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
                        TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
                        TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
-                       coalesce(votes, 1) AS popularity, {self._lot("tconst")} AS lot
+                       coalesce(votes, 1) AS popularity, {self._write_lot_sql("tconst")} AS lot
                 FROM {stream} LEFT JOIN rating USING (tconst)
                 WHERE primaryTitle IS NOT NULL
             """)
-        self._workspace.sql(f"CREATE VIEW asked AS FROM title WHERE year <= {LAST_YEAR}")
+        self._workspace.run_sql(f"CREATE VIEW asked AS FROM title WHERE year <= {LAST_YEAR}")
 
     def _read_people(self) -> None:
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
-        with self._stream("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
+            self._workspace.run_sql(f"""
                 CREATE TABLE person AS
                 SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
                        TRY_CAST(deathYear AS INTEGER) AS death_year, primaryProfession AS professions,
                        knownForTitles AS works
                 FROM {stream} WHERE primaryName IS NOT NULL
             """)
-        self._workspace.sql(f"""
+        self._workspace.run_sql(f"""
             CREATE TABLE fame AS
             SELECT person AS id, sum(popularity)::BIGINT AS popularity,
-                   {self._lot("person")} AS lot
+                   {self._write_lot_sql("person")} AS lot
             FROM (SELECT id AS person, unnest(string_split(works, ',')) AS id FROM person) JOIN asked USING (id)
             GROUP BY person
         """)
 
-    def _stream(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
-        return tsv(self._workspace, locate(self._folder, f"{name}.tsv.gz"), columns)
+    def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+        return read_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
 
     def _read_credits(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
-        with self._stream("title.crew", wanted) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file("title.crew", wanted) as stream:
+            self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
-                FROM {stream} SEMI JOIN {ids_drawn_for(DIRECTOR, WRITER)} ON id = tconst
+                FROM {stream} SEMI JOIN {write_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
-        with self._stream("title.principals", wanted) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file("title.principals", wanted) as stream:
+            self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
-                FROM {stream} SEMI JOIN {ids_drawn_for(CHARACTER)} ON id = tconst
+                FROM {stream} SEMI JOIN {write_drawn_ids_sql(CHARACTER)} ON id = tconst
                 WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
             """)
 
 
-class Facts:
+class LoadedFacts:
     """The facts in memory about the entities in the tables `drawn`, `crew` and `part`."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
@@ -285,11 +285,11 @@ class Facts:
         self._works = self._load_works()
         self._titles, self._popularity = self._load_titles()
         self._people = self._load_people()
-        self._crew = {id_: people for id_, *people in workspace.sql("FROM crew")}
+        self._crew = {id_: people for id_, *people in workspace.run_sql("FROM crew")}
         self._parts = self._load_characters()
         self._names = self._load_names()
 
-    def ask(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+    def list_questions(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         """Yield the questions of a template about a title or a person."""
         if template.entities == "person":
             yield self._ask_about_person(template, entity)
@@ -306,48 +306,48 @@ class Facts:
             RELEASE_YEAR: [title.year],
             END_YEAR: [title.end_year],
             RUNNING_TIME: [title.minutes],
-            DIRECTOR: self._name_all(directors),
-            WRITER: self._name_all(writers),
+            DIRECTOR: self._list_names(directors),
+            WRITER: self._list_names(writers),
         }
-        return title.question(template), answers[template]
+        return title.write_question(template), answers[template]
 
     def _ask_about_characters(self, entity: str) -> Iterator[RawQuestion]:
         title, parts = self._titles[entity], self._parts.get(entity, {})
         seed = self._workspace.seed
-        for role in sorted(parts, key=lambda role: lot(seed, CHARACTER.id, entity, role)):
-            if is_somebody(role):
-                yield title.question(CHARACTER, role), self._name_all(",".join(parts[role]))
+        for role in sorted(parts, key=lambda role: compute_lot(seed, CHARACTER.id, entity, role)):
+            if is_character(role):
+                yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
 
     def _ask_about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]
         if namesakes > 1:
             return None, ()
         works = [self._titles.get(work) for work in self._works[entity]]
-        asked = (work for work in self._works[entity] if work in self._titles and self._titles[work].is_asked())
+        asked = (work for work in self._works[entity] if work in self._titles and self._titles[work].fits_question())
         best = max(asked, key=lambda work: self._popularity[work])
         answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
             BIRTH_YEAR: [birth_year],
             DEATH_YEAR: [death_year],
-            PROFESSION: professions(listed),
-            **{kind: only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
+            PROFESSION: read_professions(listed),
+            **{kind: find_only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
             KNOWN_FOR: [] if None in works else [work.name for work in works if work],
         }
-        return Person(name, self._titles[best].known_as()).question(template), answers[template]
+        return Person(name, self._titles[best].write_name()).write_question(template), answers[template]
 
-    def _name_all(self, people: str | None) -> list[Answer | None]:
+    def _list_names(self, people: str | None) -> list[Answer | None]:
         """Return the people's names; nothing if a name is unknown, because the answers would be incomplete."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 
     def _load_works(self) -> dict[str, list[str]]:
-        self._workspace.sql("""
+        self._workspace.run_sql("""
             CREATE OR REPLACE TABLE work AS
             SELECT id AS person, unnest(string_split(works, ',')) AS id,
                    generate_subscripts(string_split(works, ','), 1) AS place
             FROM person SEMI JOIN drawn USING (id)
         """)
         works = defaultdict(list)
-        for person, work in self._workspace.sql("SELECT person, id FROM work ORDER BY person, place"):
+        for person, work in self._workspace.run_sql("SELECT person, id FROM work ORDER BY person, place"):
             works[person].append(work)
         return works
 
@@ -356,7 +356,7 @@ class Facts:
             SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
             FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT id FROM work) USING (id)
         """
-        rows = add_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
+        rows = count_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
         titles = {id_: Title(*columns) for id_, _, *columns in rows}
         return titles, {id_: popularity for id_, popularity, *_ in rows}
 
@@ -365,12 +365,12 @@ class Facts:
             SELECT id, name, professions, birth_year, death_year, lower(name) AS called, NULL AS year
             FROM person SEMI JOIN drawn USING (id)
         """
-        rows = add_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
+        rows = count_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
         return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, _, many, _ in rows}
 
     def _load_characters(self) -> dict[str, dict[str, list[str]]]:
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for id_, person, characters in self._workspace.sql(
+        for id_, person, characters in self._workspace.run_sql(
             "SELECT id, person, characters FROM part ORDER BY id, ordering, person"
         ):
             for role in self._read_roles(id_, characters):
@@ -388,7 +388,7 @@ class Facts:
         return roles
 
     def _load_names(self) -> dict[str, str]:
-        rows = self._workspace.sql("""
+        rows = self._workspace.run_sql("""
             SELECT id, name FROM person SEMI JOIN (
                 SELECT unnest(string_split(directors, ',')) AS id FROM crew
                 UNION SELECT unnest(string_split(writers, ',')) FROM crew

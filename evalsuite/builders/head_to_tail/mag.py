@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from evalsuite.builders.head_to_tail.drawing import (
     DumpSource,
     QuestionTemplate,
-    add_namesakes,
+    count_namesakes,
     cut_by_popularity,
-    ids_drawn_for,
+    write_drawn_ids_sql,
 )
-from evalsuite.builders.head_to_tail.dump_reader import locate
-from evalsuite.builders.head_to_tail.workspace import Workspace, tsv
+from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
+from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -91,7 +91,7 @@ class Paper:
     namesakes: int  # Number of papers with this title, this paper included.
     twins: int  # Number of papers with this title and year.
 
-    def question(self, template: QuestionTemplate) -> str | None:
+    def write_question(self, template: QuestionTemplate) -> str | None:
         # A question about the year must not reveal the year, so the title must be unique.
         if self.namesakes > 1 and (template == YEAR or self.twins > 1):
             return None
@@ -123,7 +123,7 @@ class Mag(DumpSource):
             for entities in ("conference", "journal", "paper")
         }
 
-    def _pool(self, template: QuestionTemplate) -> str:
+    def _write_pool_sql(self, template: QuestionTemplate) -> str:
         condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
@@ -141,7 +141,7 @@ class Mag(DumpSource):
                     DOI: [paper.doi],
                     AUTHOR: authors.get(entity, []),
                 }
-                yield paper.question(template), answers[template]
+                yield paper.write_question(template), answers[template]
             else:
                 name, answer, namesakes = venues[template][entity]
                 yield _VENUES[template][1].format(name) if namesakes == 1 else None, [answer]
@@ -152,12 +152,12 @@ class Mag(DumpSource):
         issn = "Issn" if entities == "journal" else answer
         wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, issn, date), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
-        with self._stream(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
+            self._workspace.run_sql(f"""
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
                        {answer} AS answer, {issn} AS issn,
-                       coalesce(CitationCount, 0) AS popularity, {self._lot(number)} AS lot,
+                       coalesce(CitationCount, 0) AS popularity, {self._write_lot_sql(number)} AS lot,
                        name IS NOT NULL AND coalesce(regexp_extract({date}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
                        AS up_to_date
                 FROM {stream}
@@ -168,12 +168,12 @@ class Mag(DumpSource):
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
         )
-        with self._stream("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
+            self._workspace.run_sql(f"""
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_CALLED} AS called, Year AS year,
                        coalesce(CitationCount, 0) AS popularity,
-                       {self._lot("PaperId")} AS lot,
+                       {self._write_lot_sql("PaperId")} AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
                        OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
                        Doi IS NOT NULL AS has_doi
@@ -183,35 +183,35 @@ class Mag(DumpSource):
     def _load_papers(self) -> dict[str, Paper]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
-        with self._stream("Papers", columns) as stream:
+        with self._stream_file("Papers", columns) as stream:
             shown = f"""
                 SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN {ids_drawn_for(*_PAPERS)} ON id = PaperId
+                FROM {stream} SEMI JOIN {write_drawn_ids_sql(*_PAPERS)} ON id = PaperId
             """
-            rows = add_namesakes(self._workspace, shown, "paper")
+            rows = count_namesakes(self._workspace, shown, "paper")
         return {id_: Paper(*columns) for id_, *columns in rows}
 
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
-        with self._stream("PaperAuthorAffiliations", columns) as stream:
+        with self._stream_file("PaperAuthorAffiliations", columns) as stream:
             # An author with several affiliations has several rows.
-            self._workspace.sql(f"""
+            self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE authorship AS
                 SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
-                FROM {stream} SEMI JOIN {ids_drawn_for(AUTHOR)} ON id = PaperId
+                FROM {stream} SEMI JOIN {write_drawn_ids_sql(AUTHOR)} ON id = PaperId
                 GROUP BY PaperId, AuthorId
             """)
         columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
-        with self._stream("Authors", columns) as stream:
-            self._workspace.sql(f"""
+        with self._stream_file("Authors", columns) as stream:
+            self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE author AS
                 SELECT AuthorId AS id, coalesce(DisplayName, NormalizedName) AS name
                 FROM {stream} SEMI JOIN (SELECT DISTINCT id FROM authorship) AS wanted ON wanted.id = AuthorId
             """)
         authors = defaultdict(list)
-        for paper, name in self._workspace.sql(
+        for paper, name in self._workspace.run_sql(
             "SELECT paper, name FROM authorship LEFT JOIN author USING (id) ORDER BY paper, place, id"
         ):
             authors[paper].append(name)
@@ -221,12 +221,12 @@ class Mag(DumpSource):
         """Map each drawn entity's id to its name, its answer, and the number of entities with the same name."""
         shown = f"""
             SELECT id, name, {_VENUES[template][0]} AS answer, lower(name) AS called, NULL AS year
-            FROM {template.entities} SEMI JOIN {ids_drawn_for(template)} USING (id)
+            FROM {template.entities} SEMI JOIN {write_drawn_ids_sql(template)} USING (id)
         """
         everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"
-        rows = add_namesakes(self._workspace, shown, everyone)
+        rows = count_namesakes(self._workspace, shown, everyone)
         return {id_: (name, answer, namesakes) for id_, name, answer, _, namesakes, _ in rows}
 
-    def _stream(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+    def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
-        return tsv(self._workspace, locate(self._folder, file), columns, names=COLUMNS[file].split())
+        return read_tsv(self._workspace, find_dump_file(self._folder, file), columns, names=COLUMNS[file].split())

@@ -16,12 +16,12 @@ from evalsuite.builders.head_to_tail.dump_reader import (
     LONGEST,
     check_lengths,
     decompress,
-    first_fault,
-    first_line,
+    drop_carriage_returns,
+    drop_comments,
+    find_malformed_line,
     open_pipe,
-    whole_characters,
-    without_comments,
-    without_returns,
+    read_first_line,
+    replace_surrogates,
 )
 from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
 
@@ -48,7 +48,7 @@ class Workspace:
     def close(self) -> None:
         self._database.close()
 
-    def sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def run_sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         import duckdb
 
         try:
@@ -57,15 +57,15 @@ class Workspace:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 
     @contextmanager
-    def stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
+    def open_stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
         """Write blocks to a pipe; yield `relation(path)`, SQL for exactly one query, with the pipe's quoted path."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
-            yield relation(quote(str(pipe)))
+            yield relation(quote_sql(str(pipe)))
 
 
-def quote(text: str) -> str:
+def quote_sql(text: str) -> str:
     """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -99,13 +99,15 @@ _TRIPLE = "'<subject> <predicate> <object> .'"
 
 
 @contextmanager
-def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()) -> Iterator[str]:
+def read_tsv(
+    workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
+) -> Iterator[str]:
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
         names: the first columns in order, if the file has no header; the file may have more columns.
     """
-    line, blocks = first_line(without_returns(decompress(path, workspace.progress.advance)), path)
+    line, blocks = read_first_line(drop_carriage_returns(decompress(path, workspace.progress.advance)), path)
     if names:
         blocks = chain((f"{line}\n".encode(),), blocks)
     heads = _name_columns(names, line.split("\t"), path) if names else _read_header(line.split("\t"), columns, path)
@@ -116,17 +118,17 @@ def tsv(workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: 
         yield stream
 
 
-def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
+def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
     """Read a file with one JSON object per line; yield SQL for the FROM clause of exactly one query.
 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
     must have these fields; null is allowed.
     """
-    blocks = whole_characters(check_lengths(decompress(path, workspace.progress.advance)))
+    blocks = replace_surrogates(check_lengths(decompress(path, workspace.progress.advance)))
     # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
     # memory. The delimiter cannot occur in JSON.
     table = partial(_write_csv, delimiter="\x01", types={"line": "VARCHAR"})
-    parsed = f"unnest(json_transform_strict(line, {quote(json.dumps(fields))}))"
+    parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
 
     def relation(file: str) -> str:
         return f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
@@ -134,23 +136,23 @@ def json_lines(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> A
     return _stream_dump(workspace, path, blocks, relation, partial(_check_object, fields=fields))
 
 
-def triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
+def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
     """Read RDF triples of IRIs, one per line; yield SQL for the FROM clause of exactly one query.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
     `#` are comments.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
-    blocks = without_comments(check_lengths(decompress(path, workspace.progress.advance)))
+    blocks = drop_comments(check_lengths(decompress(path, workspace.progress.advance)))
     relation = partial(_write_csv, delimiter=" ", types=types)
     return _stream_dump(workspace, path, blocks, relation, _check_triple)
 
 
-def rows_as_table(
+def read_rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
     """Read rows without tabs and line ends as a table; yield SQL for the FROM clause of exactly one query."""
-    return workspace.stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns))
+    return workspace.open_stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns))
 
 
 @contextmanager
@@ -163,15 +165,15 @@ def _stream_dump(
     *,
     skip: int = 0,
 ) -> Iterator[str]:
-    """Read a dump with `Workspace.stream`; if reading fails, raise an error that names the first malformed line."""
+    """Read a dump with `Workspace.open_stream`; if that fails, raise an error that names the first malformed line."""
     workspace.progress.begin(path.name)
     try:
-        with workspace.stream(blocks, relation) as stream:
+        with workspace.open_stream(blocks, relation) as stream:
             yield stream
     except DatasetError:
         raise
     except EvalsuiteError as error:
-        raise (first_fault(path, check, skip) or error) from error
+        raise (find_malformed_line(path, check, skip) or error) from error
 
 
 def _write_blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
@@ -182,10 +184,10 @@ def _write_blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]
 
 
 def _write_csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
-    columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
-    nulls = ", ".join(map(quote, _NULLS))
+    columns = ", ".join(f"{quote_sql(name)}: {quote_sql(kind)}" for name, kind in types.items())
+    nulls = ", ".join(map(quote_sql, _NULLS))
     return (
-        f"read_csv({file}, delim = {quote(delimiter)}, quote = '', escape = '', comment = '', "
+        f"read_csv({file}, delim = {quote_sql(delimiter)}, quote = '', escape = '', comment = '', "
         f"header = false, auto_detect = false, max_line_size = {LONGEST}, nullstr = [{nulls}], columns = {{{columns}}})"
     )
 
@@ -210,12 +212,12 @@ def _check_row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
     if text and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
     for cell, (name, kind) in zip(cells, types.items(), strict=False):
-        if kind in _LIMITS and cell not in _NULLS and not _is_whole(cell, *_LIMITS[kind]):
+        if kind in _LIMITS and cell not in _NULLS and not _is_whole_number(cell, *_LIMITS[kind]):
             return f"{cell[:60]!r} as {name}", "a whole number" + (" of at least 0" if kind[0] == "U" else "")
     return None
 
 
-def _is_whole(cell: str, least: int, limit: int) -> bool:
+def _is_whole_number(cell: str, least: int, limit: int) -> bool:
     try:
         return least <= int(cell) < limit
     except ValueError:

@@ -11,8 +11,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, format_of, items_json, read_items
-from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
+from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, find_format, read_items, write_items
+from evalsuite.builders.building import (
+    BuildProgress,
+    open_build_folder,
+    raise_on_sigterm,
+    sum_file_sizes,
+    write_atomically,
+)
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
@@ -29,15 +35,15 @@ NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.js
 
 def check_file_name(target: Path, written: Format) -> None:
     """Check that a file's name shows the format of its items, because readers infer the format from the name."""
-    if target.suffix != ".json" or format_of(target) != written:
+    if target.suffix != ".json" or find_format(target) != written:
         raise SettingsError(
             f"--to {target}: the file name must show the format of the items; call it {NAMES[written]} or similar"
         )
 
 
-def format_by_name(path: Path) -> Format:
+def infer_format(path: Path) -> Format:
     """Infer the format of a file of items from the file's name."""
-    written = format_of(path)
+    written = find_format(path)
     if written is None:
         raise DatasetError(path, "", "a name that shows no format", f"a name like {', '.join(NAMES.values())}")
     return written
@@ -77,7 +83,7 @@ PIECE = re.compile(
 """Matches table tags, and also comments and raw text, in which tags must be ignored."""
 
 
-def html_fragments(page: str) -> Iterator[Fragment]:
+def find_html_fragments(page: str) -> Iterator[Fragment]:
     """Yield the outermost tables of a page, in order."""
     depth = begin = line = counted = 0
     for piece in PIECE.finditer(page):
@@ -104,7 +110,7 @@ ELSEWHERE = re.compile(r"\\(?:input|include|csvautotabular|csvreader)\b")
 PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
-def latex_fragments(source: str) -> Iterator[Fragment]:
+def find_latex_fragments(source: str) -> Iterator[Fragment]:
     """Yield the outermost tables of a source, in order; a float with its caption is one table."""
     read = LatexSource(source)
     place = line = counted = 0
@@ -190,7 +196,7 @@ sidewaystable, ...) or a tabular, longtable and the like on its own. The markup 
 comments. The item's text describes the table by rule, row by row. Tables and files that are left out are named with the
 reason."""
 SUFFIXES: Mapping[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex"}
-CUT: Mapping[Format, Callable[[str], Iterator[Fragment]]] = {"html": html_fragments, "latex": latex_fragments}
+CUT: Mapping[Format, Callable[[str], Iterator[Fragment]]] = {"html": find_html_fragments, "latex": find_latex_fragments}
 INSTRUCTIONS: Mapping[Format, str] = {
     "html": "Write the table that the text below describes, as HTML.",
     "latex": "Write the table that the text below describes, as LaTeX, with its caption if it has one.",
@@ -224,16 +230,16 @@ def run(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
     targets = _list_targets(args.to)
     paths = _list_sources(args.folder, targets)
-    with ending_cleanly(), BuildProgress(bytes_of(paths), "B") as progress:
-        built = _build(paths, args.folder, progress)
+    with raise_on_sigterm(), BuildProgress(sum_file_sizes(paths), "B") as progress:
+        built = _build_items(paths, args.folder, progress)
     for where, reason in built.left_out.items():
         sys.stderr.write(f"{where} is left out: {reason}\n")
     counted = f"{len(built.left_out):,} {'table or file' if len(built.left_out) == 1 else 'tables or files'} left out"
     if not built.items:
         raise DatasetError(args.folder, "", f"no table that can be used ({counted})", "at least one")
     for written, items in built.items.items():
-        with ending_cleanly(), building(targets[written]) as folder:
-            write(items_json(items), targets[written], folder)
+        with raise_on_sigterm(), open_build_folder(targets[written]) as folder:
+            write_atomically(write_items(items), targets[written], folder)
         sys.stdout.write(f"{write_count(len(items), 'item')} in {targets[written]}\n")
     sys.stdout.write(f"{counted}, {write_count(len(paths), 'file')} read\n")
     return 0
@@ -242,7 +248,7 @@ def run(args: Namespace) -> int:
 def _list_targets(target: Path) -> dict[Format, Path]:
     if target.suffix != ".json":
         return {written: target / NAMES[written] for written in CUT}
-    written: Format = "latex" if format_of(target) == "latex" else "html"
+    written: Format = "latex" if find_format(target) == "latex" else "html"
     check_file_name(target, written)
     return {written: target}
 
@@ -256,7 +262,7 @@ def _list_sources(folder: Path, wanted: Iterable[Format]) -> list[Path]:
     raise DatasetError(folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}")
 
 
-def _build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:
+def _build_items(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:
     built = BuiltItems()
     for path in paths:
         name = str(path.relative_to(folder))
@@ -268,7 +274,7 @@ def _build(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> Buil
             built.left_out[name] = f"found {error.found}, expected {error.expected}"
         else:
             _add_items(text, name, written, built)
-        progress.advance(bytes_of([path]))
+        progress.advance(sum_file_sizes([path]))
     return built
 
 
@@ -318,7 +324,7 @@ def add_statistics_arguments(parser: ArgumentParser) -> None:
 
 def run_statistics(args: Namespace) -> int:
     """Print the statistics as a table."""
-    from evalsuite.output.reports.markdown import in_terminal, render_table
+    from evalsuite.output.reports.markdown import convert_for_terminal, render_table
 
     names = [path.name for path in args.files]
     # Files of one folder whose names differ only in `train` and `test` form a set.
@@ -326,16 +332,19 @@ def run_statistics(args: Namespace) -> int:
     for path in args.files:
         sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)
     rows: list[list[Cell]] = [
-        [", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths), *_count_set(paths)]
+        [
+            ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths),
+            *_make_statistics_row(paths),
+        ]
         for paths in sets.values()
     ]
     table = render_table(Table("", COLUMNS, rows, NOTE))
-    sys.stdout.write(f"{in_terminal(table) if sys.stdout.isatty() else table}\n")
+    sys.stdout.write(f"{convert_for_terminal(table) if sys.stdout.isatty() else table}\n")
     return 0
 
 
-def _count_set(paths: Sequence[Path]) -> list[Cell]:
+def _make_statistics_row(paths: Sequence[Path]) -> list[Cell]:
     splits: dict[bool, list[TableItem]] = {True: [], False: []}
     for path in paths:
         splits["train" in path.stem.lower()] += read_items(path)
-    return count_items(format_by_name(paths[0]), splits[False], splits[True])
+    return count_items(infer_format(paths[0]), splits[False], splits[True])

@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, take
+from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, text_of
-from evalsuite.builders.building import building, ending_cleanly, write
+from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
+from evalsuite.builders.building import open_build_folder, raise_on_sigterm, write_atomically
 from evalsuite.builders.sheets import read_rows, write_rows
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.core.option_values import whole_number
 from evalsuite.metrics.tables import FORMATS
-from evalsuite.results.run_folders import find_folder
+from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
@@ -62,16 +62,18 @@ def run_sheet(args: Namespace) -> int:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
     chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
     key = args.to.with_suffix(".key.json")
-    with ending_cleanly(), building(args.to) as folder:
-        write(write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen]), args.to, folder)
-        write(_write_key((output, records[output]) for output in chosen), key, folder)
+    with raise_on_sigterm(), open_build_folder(args.to) as folder:
+        write_atomically(
+            write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen]), args.to, folder
+        )
+        write_atomically(_write_key((output, records[output]) for output in chosen), key, folder)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
 
 
 def _read_answers(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
     for name in names:
-        folder = find_folder(reports, name)
+        folder = find_run_folder(reports, name)
         for record in load_run(folder).records:
             # Only the first epoch is rated, because ratings belong to an item and a mode.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
@@ -81,7 +83,7 @@ def _read_answers(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Re
 def _make_row(output: str, record: Record) -> Sequence[str]:
     written = next(written for written in FORMATS if written == record.tags["format"])
     answer = record.transcript.answer if record.transcript else ""
-    shown = (FORMAT_NAMES[written], text_of(str(record.input), written), str(record.target), answer)
+    shown = (FORMAT_NAMES[written], extract_text(str(record.input), written), str(record.target), answer)
     return [output, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
@@ -121,8 +123,8 @@ def run_ratings(args: Namespace) -> int:
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
         raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")
-    with ending_cleanly(), building(args.to) as folder:
-        write(f"{json.dumps(ratings, ensure_ascii=False, indent=1)}\n", args.to, folder)
+    with raise_on_sigterm(), open_build_folder(args.to) as folder:
+        write_atomically(f"{json.dumps(ratings, ensure_ascii=False, indent=1)}\n", args.to, folder)
     rated = len({(rating["sample"], rating["model"]) for rating in ratings})
     sys.stdout.write(f"{len(ratings)} ratings of {rated} outputs by {len(raters)} people in {args.to}\n")
     return 0
@@ -152,8 +154,8 @@ def _read_key(path: Path) -> dict[str, dict[str, str]]:
     outputs = {}
     for output, record in read_json(path, dict).items():
         where = f"output {output!r}"
-        fields = expect(record, dict, path, where)
-        outputs[output] = {name: take(fields, name, str, path, where) for name in ("sample", "model")}
+        fields = require_type(record, dict, path, where)
+        outputs[output] = {name: read_field(fields, name, str, path, where) for name in ("sample", "model")}
     return outputs
 
 

@@ -11,9 +11,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import expect, read_json, read_text, take
-from evalsuite.benchmarks.struc_bench.items import TableItem, items_json
-from evalsuite.builders.building import BuildProgress, building, bytes_of, ending_cleanly, write
+from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
+from evalsuite.benchmarks.struc_bench.items import TableItem, write_items
+from evalsuite.builders.building import (
+    BuildProgress,
+    open_build_folder,
+    raise_on_sigterm,
+    sum_file_sizes,
+    write_atomically,
+)
 from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
@@ -136,16 +142,16 @@ def _has_name(sentence: str, called: Sequence[str]) -> bool:
 def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
     """Tell whether a sentence about a row gives the row's value in a column."""
     value = values.get(column.key, "")
-    if column.cue.search(sentence) and value in numbers(sentence):
+    if column.cue.search(sentence) and value in read_numbers(sentence):
         return True
     if column.second:
-        return (value, values.get(column.second, "")) in pairs(sentence)
-    return bool(column.first) and (values.get(column.first, ""), value) in pairs(sentence)
+        return (value, values.get(column.second, "")) in read_number_pairs(sentence)
+    return bool(column.first) and (values.get(column.first, ""), value) in read_number_pairs(sentence)
 
 
 # Cached, because each sentence is searched for every row and column.
 @lru_cache(maxsize=256)
-def numbers(sentence: str) -> frozenset[str]:
+def read_numbers(sentence: str) -> frozenset[str]:
     """Return all whole numbers of a sentence as digits, including number words up to 99."""
     counted = THREE_POINTER.sub(" ", sentence.lower())
     words = (int(NUMBER_WORDS[one]) + int(NUMBER_WORDS.get(other, 0)) for one, other in WORDS.findall(counted))
@@ -153,7 +159,7 @@ def numbers(sentence: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def pairs(sentence: str) -> frozenset[tuple[str, str]]:
+def read_number_pairs(sentence: str) -> frozenset[tuple[str, str]]:
     """Return all pairs of numbers in a sentence, such as 7 - 13, 7 - of - 13, 7 for 13."""
     return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
 
@@ -192,13 +198,13 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 def _read_box_scores(path: Path) -> Iterator[Game]:
     """Read the games of a JSON file, with tables of the values that their reports mention."""
     for place, record in enumerate(read_json(path, list)):
-        yield _read_game(expect(record, dict, path, f"item {place}"), path, f"item {place}")
+        yield _read_game(require_type(record, dict, path, f"item {place}"), path, f"item {place}")
 
 
 def _read_game(record: dict[str, Any], path: Path, where: str) -> Game:
-    tokens = take(record, "summary", list, path, where)
+    tokens = read_field(record, "summary", list, path, where)
     for place, token in enumerate(tokens):
-        expect(token, str, path, f"{where}, field 'summary', token {place}")
+        require_type(token, str, path, f"{where}, field 'summary', token {place}")
     # Split the report into sentences and remove the punctuation that ends them.
     report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
     tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
@@ -211,7 +217,7 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
     rows: Rows = {}
     names: dict[str, list[str]] = {}
     for side, line in lines.items():
-        row = line.get("TEAM-NAME") or take(record, f"{side}_name", str, path, where)
+        row = line.get("TEAM-NAME") or read_field(record, f"{side}_name", str, path, where)
         if row in rows:
             raise DatasetError(path, where, f"the team {row!r} on both sides", "two teams")
         rows[row] = {key: value for key, value in line.items() if key in TEAM_KEYS}
@@ -222,26 +228,26 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
         other = next(values for name, values in rows.items() if name != row)
         mentioned[row] = _find_mentioned(TEAM, rows[row], about_row)
         points = rows[row].get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
-        if any(not {points, points[::-1]}.isdisjoint(pairs(sentence)) for sentence in about_row):
+        if any(not {points, points[::-1]}.isdisjoint(read_number_pairs(sentence)) for sentence in about_row):
             mentioned[row].add("TEAM-PTS")
     return _make_table("Team", TEAM, rows, mentioned)
 
 
 def _take_line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
-    return _read_values(take(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
+    return _read_values(read_field(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
 
 
 def _read_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
     """Return a line's values as text; absent values are left out, and whole numbers may be JSON numbers."""
     values = {
-        key: str(value) if type(value) is int else expect(value, str, path, f"{where}, {key!r}").strip()
+        key: str(value) if type(value) is int else require_type(value, str, path, f"{where}, {key!r}").strip()
         for key, value in line.items()
     }
     return {key: value for key, value in values.items() if value not in ABSENT}
 
 
 def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    rows = _read_players(take(record, "box_score", dict, path, where), path, f"{where}, box_score")
+    rows = _read_players(read_field(record, "box_score", dict, path, where), path, f"{where}, box_score")
     last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
@@ -252,11 +258,11 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
 
 
 def _read_players(columns: dict[str, Any], path: Path, where: str) -> Rows:
-    named = take(columns, "PLAYER_NAME", dict, path, where)
-    figures = {key: expect(columns[key], dict, path, f"{where}, {key!r}") for key in PLAYER_KEYS & columns.keys()}
+    named = read_field(columns, "PLAYER_NAME", dict, path, where)
+    figures = {key: require_type(columns[key], dict, path, f"{where}, {key!r}") for key in PLAYER_KEYS & columns.keys()}
     rows: Rows = {}
     for number, name in named.items():
-        player = expect(name, str, path, f"{where}, 'PLAYER_NAME', row {number!r}").strip()
+        player = require_type(name, str, path, f"{where}, 'PLAYER_NAME', row {number!r}").strip()
         if lacking := sorted(key for key, column in figures.items() if number not in column):
             expected = "a value for every row of 'PLAYER_NAME'"
             raise DatasetError(path, f"{where}, {lacking[0]!r}", f"no row {number!r}", expected)
@@ -340,7 +346,11 @@ def run(args: Namespace) -> int:
     files = _list_source_files(args.source)
     wanted, larger_than = (A_LARGE_TABLE, LARGER_THAN) if args.large_only else (A_TABLE, 0)
     items, passed_over = list[TableItem](), 0
-    with ending_cleanly(), building(args.to) as folder, BuildProgress(bytes_of(files), "B") as progress:
+    with (
+        raise_on_sigterm(),
+        open_build_folder(args.to) as folder,
+        BuildProgress(sum_file_sizes(files), "B") as progress,
+    ):
         for path in files:
             progress.begin(path.name)
             for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
@@ -351,7 +361,7 @@ def run(args: Namespace) -> int:
             progress.advance(path.stat().st_size)
         if not items:
             raise DatasetError(args.source, "", f"no game with {wanted}", "at least one")
-        write(items_json(items), args.to, folder)
+        write_atomically(write_items(items), args.to, folder)
     sys.stdout.write(
         f"{write_count(len(items), 'item')} in {args.to}; "
         f"{write_count(passed_over, 'game')} passed over for lack of {wanted}\n"

@@ -11,16 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.struc_bench.items import TableItem, instruction, items_json, read_items
-from evalsuite.builders.building import BuildProgress, building, ending_cleanly, write
-from evalsuite.builders.model_session import add_model_options, model_settings, session
-from evalsuite.builders.struc_bench.files import check_file_name, format_by_name
+from evalsuite.benchmarks.struc_bench.items import TableItem, read_items, write_instruction, write_items
+from evalsuite.builders.building import BuildProgress, open_build_folder, raise_on_sigterm, write_atomically
+from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
+from evalsuite.builders.struc_bench.files import check_file_name, infer_format
 from evalsuite.core.errors import EvalsuiteError, JudgeError
 from evalsuite.core.phrases import write_count
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import Format, read_tables, read_wanted
-from evalsuite.metrics.tables.cells import Text, is_blank, plain_text
+from evalsuite.metrics.tables.cells import SearchedText, is_blank, strip_cell_markup
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -55,7 +55,7 @@ def build_texts(
     beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
     """Have a model write a text for each item, store the items with their texts, and report successes and failures."""
-    written, settings = format_by_name(args.file), model_settings(vars(args))
+    written, settings = infer_format(args.file), select_model_settings(vars(args))
     check_file_name(args.to, written)
     items, answers = read_items(args.file), args.to.with_suffix(".answers.sqlite")
     texts: dict[int, str] = {}
@@ -69,18 +69,18 @@ def build_texts(
         progress.advance(1)
 
     try:
-        with ending_cleanly(), building(args.to) as folder:
-            with session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
+        with raise_on_sigterm(), open_build_folder(args.to) as folder:
+            with open_session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
 
                 async def make_texts(model: Model) -> None:
                     # Start all calls at once, because the gateway limits the number of concurrent calls.
                     await asyncio.gather(*(make_text(place, model, progress) for place in range(len(items))))
 
-                opened.do(make_texts)
+                opened.run_coroutine(make_texts)
             if done := [put(items[place], text) for place, text in sorted(texts.items())]:
-                write(items_json(done), args.to, folder)
+                write_atomically(write_items(done), args.to, folder)
                 for path, text in beside(done).items():
-                    write(text, path, folder)
+                    write_atomically(text, path, folder)
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; the answers so far are in {answers}; run the same command again to continue\n")
         return INTERRUPTED
@@ -181,11 +181,13 @@ ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
 
 
-async def describe(item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any) -> str:
+async def write_description(
+    item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
+) -> str:
     """Ask a model to describe the format of an item's table."""
 
     def without_code(text: str) -> str:
-        if problem := find_code(text, item.output, written):
+        if problem := complain_about_code(text, item.output, written):
             raise ValueError(problem)
         return text.strip()
 
@@ -199,7 +201,7 @@ async def describe(item: TableItem, written: Format, model: Model, *, plain: boo
     return answer.value
 
 
-def find_code(description: str, table: str, written: Format) -> str:
+def complain_about_code(description: str, table: str, written: Format) -> str:
     """Return a message to the model if its description is empty or repeats code; otherwise an empty string."""
     if not description.strip():
         return "It is empty."
@@ -266,7 +268,7 @@ def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
 
     async def ask(item: TableItem, written: Format, model: Model) -> str:
-        return await describe(item, written, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
+        return await write_description(item, written, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
 
     return build_texts(
         args,
@@ -281,7 +283,8 @@ def run_format_cot(args: Namespace) -> int:
 def _write_instruction_set(items: Iterable[TableItem]) -> str:
     """Write one `{instruction, input, output}` per line, with the description in the instruction."""
     lines = (
-        {"instruction": instruction(item, "format_cot"), "input": item.input, "output": item.output} for item in items
+        {"instruction": write_instruction(item, "format_cot"), "input": item.input, "output": item.output}
+        for item in items
     )
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     return text.encode("utf-8", "replace").decode()
@@ -314,14 +317,14 @@ EXAMPLE_TEXT = (
 
 def run_texts(args: Namespace) -> int:
     """Replace the input of the items by texts."""
-    return build_texts(args, tell, lambda item, text: replace(item, input=text), noun="texts")
+    return build_texts(args, write_prose, lambda item, text: replace(item, input=text), noun="texts")
 
 
-async def tell(item: TableItem, written: Format, model: Model, **params: Any) -> str:
+async def write_prose(item: TableItem, written: Format, model: Model, **params: Any) -> str:
     """Ask a model to express the contents of an item's table in prose."""
 
     def complete(text: str) -> str:
-        if problem := find_code(text, item.output, written) or _describe_missing(text, item.output, written):
+        if problem := complain_about_code(text, item.output, written) or _describe_missing(text, item.output, written):
             raise ValueError(problem)
         return text.strip()
 
@@ -333,16 +336,18 @@ async def tell(item: TableItem, written: Format, model: Model, **params: Any) ->
     return answer.value
 
 
-def missing_values(text: str, table: str, written: Format) -> list[str]:
+def list_missing_values(text: str, table: str, written: Format) -> list[str]:
     """List a table's cells and captions that have a word or number which the text lacks."""
-    text_values = Text(text)
+    text_values = SearchedText(text)
     tables = read_wanted(table, written).tables
-    cells = dict.fromkeys(plain_text(cell) for read_table in tables for cell in (read_table.name, *read_table.cells))
-    return [cell for cell in cells if not is_blank(cell) and not text_values.holds_all_of(cell)]
+    cells = dict.fromkeys(
+        strip_cell_markup(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
+    )
+    return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_of(cell)]
 
 
 def _describe_missing(text: str, table: str, written: Format) -> str:
-    missing = missing_values(text, table, written)
+    missing = list_missing_values(text, table, written)
     if not missing:
         return ""
     named = ", ".join(repr(cell[:60]) for cell in missing[:MOST_NAMED])

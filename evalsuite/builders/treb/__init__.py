@@ -20,9 +20,9 @@ from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATI
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,
     SELECTION_TEMPLATES,
-    in_chinese,
-    same_answer,
-    speaks_chinese,
+    has_chinese_names,
+    is_same_answer,
+    translate_pair,
 )
 from evalsuite.builders.treb.model_questions import (
     DISPUTED,
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.tables is None and not (args.models and args.zero_shot):
         raise SettingsError("name a folder of tables, or --model and --zero-shot for tables that a model invents")
     paths = list_files(args.tables) if args.tables else []
-    built = asyncio.run(build(paths, seed=args.seed, each=args.each))
+    built = asyncio.run(build_pairs(paths, seed=args.seed, each=args.each))
     if args.models:
         add_model_pairs(args, built)
     for name, reason in (built.skipped | built.refuted).items():
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"no question could be made of {source}\n")
         return 1
     try:
-        write(built, args.out)
+        write_pairs(built, args.out)
     except OSError as error:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
+async def build_pairs(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
     """Make and verify the pairs of all tables."""
     built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
     try:
@@ -115,17 +115,17 @@ async def build(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> Built
                 if isinstance(sheet, str):
                     built.skipped[name] = sheet
                 else:
-                    await _add(built.keep(sheet), built, sandbox, Random(f"{seed} {name}"), each)  # noqa: S311
+                    await _add_pairs(built.keep_table(sheet), built, sandbox, Random(f"{seed} {name}"), each)  # noqa: S311
     finally:
         await sandbox.aclose()
     return built
 
 
-def write(built: BuiltPairs, out: Path) -> None:
+def write_pairs(built: BuiltPairs, out: Path) -> None:
     """Write one JSON file per subtask, and the tables into `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
     for sheet in (*built.sheets.values(), *built.further):
-        (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.csv(), encoding="utf-8", newline="")
+        (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.write_csv(), encoding="utf-8", newline="")
     for subtask in TASKS:
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
         if records or (subtask in TEMPLATES and built.sheets):
@@ -135,21 +135,21 @@ def write(built: BuiltPairs, out: Path) -> None:
         (out / DISPUTED).write_text(write_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
 
 
-async def _add(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
-    sent = {"df": TableFile(sheet.table.csv().encode())}
-    chinese = speaks_chinese(sheet)
-    for name, english in _pairs(sheet, random, each):
-        pair = in_chinese(english) if chinese else english
+async def _add_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
+    sent = {"df": TableFile(sheet.table.write_csv().encode())}
+    chinese = has_chinese_names(sheet)
+    for name, english in _make_pairs(sheet, random, each):
+        pair = translate_pair(english) if chinese else english
         execution = await sandbox.run(pair.program, sent)
         printed = execution.stdout.strip()
-        if execution.error is not None or not same_answer(printed, pair.answer):
+        if execution.error is not None or not is_same_answer(printed, pair.answer):
             built.refuted[name] = execution.error or f"its program prints {printed!r} instead of {pair.answer!r}"
         else:
             more = {"question_en": english.question} if pair is not english else {}
             built.records.append(make_record(name, pair, sheet) | more)
 
 
-def _pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
+def _make_pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
     """Yield pairs with their ids; no question occurs twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:

@@ -10,7 +10,7 @@ from evalsuite.builders.treb.lookups import (
     PairMaker,
     TemplatePair,
     choose_comparison,
-    choose_value,
+    choose_equality,
     make_number_pair,
     make_text_pair,
 )
@@ -36,20 +36,22 @@ _EXTREMES = (("greatest", max, "idxmax"), ("smallest", min, "idxmin"))
 
 def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a statistic of a column."""
-    name = random.choice(list(sheet.measured))
-    words, compute, method = random.choice(STATISTICS if name in sheet.summable else STATISTICS[1:])
+    name = random.choice(list(sheet.arithmetic_columns))
+    words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"'
-    return _make_statistic_pair(question, compute(_present(sheet.numeric[name])), f"df[{name!r}].{method}()")
+    return _make_statistic_pair(
+        question, compute(_drop_missing(sheet.numeric_columns[name])), f"df[{name!r}].{method}()"
+    )
 
 
 def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a statistic of a column over the rows that meet a condition."""
-    condition = random.choice([choose_value, choose_comparison])(sheet, random)
-    name = random.choice(list(sheet.measured)) if condition else ""
+    condition = random.choice([choose_equality, choose_comparison])(sheet, random)
+    name = random.choice(list(sheet.arithmetic_columns)) if condition else ""
     if condition is None or f'"{name}"' in condition.words:
         return None
-    words, compute, method = random.choice((STATISTICS if name in sheet.summable else STATISTICS[1:])[:-1])
-    values = _present([cell for row, cell in enumerate(sheet.numeric[name]) if condition.holds(row)])
+    words, compute, method = random.choice((STATISTICS if name in sheet.summable_columns else STATISTICS[1:])[:-1])
+    values = _drop_missing([cell for row, cell in enumerate(sheet.numeric_columns[name]) if condition.holds(row)])
     if len(values) < 2:
         return None
     question = f'What is the {words} of the column "{name}" over the rows where {condition.words}'
@@ -58,14 +60,14 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a group's share of a column's sum, in percent."""
-    if not sheet.summable:
+    if not sheet.summable_columns:
         return None
-    condition, name = choose_value(sheet, random), random.choice(sheet.summable)
-    cells = sheet.numeric[name]
-    whole = math.fsum(_present(cells))
-    if condition is None or min(_present(cells)) < 0 or whole == 0:
+    condition, name = choose_equality(sheet, random), random.choice(sheet.summable_columns)
+    cells = sheet.numeric_columns[name]
+    whole = math.fsum(_drop_missing(cells))
+    if condition is None or min(_drop_missing(cells)) < 0 or whole == 0:
         return None
-    part = math.fsum(_present([cell for row, cell in enumerate(cells) if condition.holds(row)]))
+    part = math.fsum(_drop_missing([cell for row, cell in enumerate(cells) if condition.holds(row)]))
     if not 0 < part < whole:
         return None
     question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}'
@@ -76,54 +78,58 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the key of the row with a column's unique greatest or smallest value."""
-    name, (words, pick, method) = random.choice(list(sheet.measured)), random.choice(_EXTREMES)
-    cells = sheet.numeric[name]
-    extreme = pick(_present(cells))
-    if sheet.key is None or cells.count(extreme) > 1:
+    name, (words, pick, method) = random.choice(list(sheet.arithmetic_columns)), random.choice(_EXTREMES)
+    cells = sheet.numeric_columns[name]
+    extreme = pick(_drop_missing(cells))
+    if sheet.key_column is None or cells.count(extreme) > 1:
         return None
-    question = f'Which value has the column "{sheet.key}" in the row with the {words} value of "{name}"?'
-    program = f"print(df.loc[df[{name!r}].{method}(), {sheet.key!r}])"
-    return make_text_pair(question, str(sheet.columns[sheet.key][cells.index(extreme)]), program)
+    question = f'Which value has the column "{sheet.key_column}" in the row with the {words} value of "{name}"?'
+    program = f"print(df.loc[df[{name!r}].{method}(), {sheet.key_column!r}])"
+    return make_text_pair(question, str(sheet.columns[sheet.key_column][cells.index(extreme)]), program)
 
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of distinct values in a column with repeated values."""
-    numbers = {name: {*_present(cells)} for name, cells in sheet.numeric.items() if not is_meaningless(name)}
+    numbers = {
+        name: {*_drop_missing(cells)} for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)
+    }
     recurring = [
-        name for name, values in numbers.items() if MOST_FLAGS < len(values) <= len(_present(sheet.numeric[name])) / 2
+        name
+        for name, values in numbers.items()
+        if MOST_FLAGS < len(values) <= len(_drop_missing(sheet.numeric_columns[name])) / 2
     ]
-    names = [*sheet.groups, *recurring]
+    names = [*sheet.group_columns, *recurring]
     if not names:
         return None
     name = random.choice(names)
     question = f'How many different values are in the column "{name}", empty cells aside?'
-    values = sheet.groups.get(name) or numbers[name]
+    values = sheet.group_columns.get(name) or numbers[name]
     return make_number_pair(question, len(values), f"print(df[{name!r}].nunique())")
 
 
 def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the rank of a row by a column; the wording defines the rank of ties."""
-    name, row = random.choice(list(sheet.measured)), random.randrange(len(sheet.table.rows))
-    value = sheet.numeric[name][row]
-    if sheet.key is None or value is None:
+    name, row = random.choice(list(sheet.arithmetic_columns)), random.randrange(len(sheet.table.rows))
+    value = sheet.numeric_columns[name][row]
+    if sheet.key_column is None or value is None:
         return None
-    key = sheet.columns[sheet.key][row]
-    above = sum(cell > value for cell in _present(sheet.numeric[name]))
+    key = sheet.columns[sheet.key_column][row]
+    above = sum(cell > value for cell in _drop_missing(sheet.numeric_columns[name]))
     question = (
-        f'What is the rank of the row where "{sheet.key}" is "{key}" by "{name}", that is, one more than the number of '
-        "rows with a greater value?"
+        f'What is the rank of the row where "{sheet.key_column}" is "{key}" by "{name}", that is, one more than the '
+        "number of rows with a greater value?"
     )
     ranks = f"df[{name!r}].rank(ascending=False, method='min')"
-    return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key!r}] == {key!r}].iloc[0]))")
+    return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key_column!r}] == {key!r}].iloc[0]))")
 
 
 def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the group with the greatest mean of a column."""
-    if not sheet.groups:
+    if not sheet.group_columns:
         return None
-    group, name = random.choice(list(sheet.groups)), random.choice(list(sheet.measured))
+    group, name = random.choice(list(sheet.group_columns)), random.choice(list(sheet.arithmetic_columns))
     by_group: dict[str, list[float]] = {}
-    for key, value in zip(sheet.columns[group], sheet.numeric[name], strict=True):
+    for key, value in zip(sheet.columns[group], sheet.numeric_columns[name], strict=True):
         if key is not None and value is not None:
             by_group.setdefault(key, []).append(value)
     means = {key: statistics.fmean(values) for key, values in by_group.items()}
@@ -137,12 +143,12 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for Pearson's correlation of two columns."""
-    if len(sheet.measured) < 2:
+    if len(sheet.arithmetic_columns) < 2:
         return None
-    first, second = random.sample(list(sheet.measured), 2)
+    first, second = random.sample(list(sheet.arithmetic_columns), 2)
     paired = [
         (one, other)
-        for one, other in zip(sheet.numeric[first], sheet.numeric[second], strict=True)
+        for one, other in zip(sheet.numeric_columns[first], sheet.numeric_columns[second], strict=True)
         if one is not None and other is not None
     ]
     if len(paired) < 3 or any(len(set(values)) < 2 for values in zip(*paired, strict=True)):
@@ -164,7 +170,7 @@ OPERATION_TEMPLATES: tuple[PairMaker, ...] = (
 )
 
 
-def _present(cells: Sequence[float | None]) -> list[float]:
+def _drop_missing(cells: Sequence[float | None]) -> list[float]:
     return [cell for cell in cells if cell is not None]
 
 
@@ -244,7 +250,7 @@ def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the chi-square test of equal frequencies of a text column's values."""
-    names = [name for name, values in sheet.groups.items() if len(_list_frequencies(sheet, name)) == len(values)]
+    names = [name for name, values in sheet.group_columns.items() if len(_list_frequencies(sheet, name)) == len(values)]
     if not names:
         return None
     from scipy import stats
@@ -263,11 +269,11 @@ DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, un
 
 
 def _list_frequencies(sheet: Sheet, name: str) -> list[int]:
-    return [sheet.columns[name].count(value) for value in sheet.groups[name]]
+    return [sheet.columns[name].count(value) for value in sheet.group_columns[name]]
 
 
 def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
-    present = {name: _present(cells) for name, cells in sheet.measured.items()}
+    present = {name: _drop_missing(cells) for name, cells in sheet.arithmetic_columns.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
     if not suited:
         return None

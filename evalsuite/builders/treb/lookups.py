@@ -33,7 +33,7 @@ class TemplatePair:
 PairMaker = Callable[["Sheet", Random], "TemplatePair | None"]
 
 
-def same_answer(printed: str, answer: str) -> bool:
+def is_same_answer(printed: str, answer: str) -> bool:
     """Compare a program's output with the answer: equal texts ignoring case, or equal numbers."""
     return printed.strip().lower() == answer.strip().lower() or numeric_match(printed, answer) == 1.0
 
@@ -74,7 +74,7 @@ def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     counts = Counter(cell for cells in sheet.columns.values() for cell in cells)
     places = [
         (name, row)
-        for name, cells in sheet.named.items()
+        for name, cells in sheet.naming_columns.items()
         for row, cell in enumerate(cells)
         if cell and counts[cell] == 1
     ]
@@ -91,24 +91,24 @@ def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell of another column in the row of a key."""
-    others = [name for name in sheet.names if name != sheet.key]
-    if sheet.key is None or not others:
+    others = [name for name in sheet.names if name != sheet.key_column]
+    if sheet.key_column is None or not others:
         return None
     name, row = random.choice(others), random.randrange(len(sheet.table.rows))
-    key = sheet.columns[sheet.key][row]
-    question = f'What is in the column "{name}" where "{sheet.key}" is "{key}"?'
-    program = f"print(df.loc[df[{sheet.key!r}] == {key!r}, {name!r}].iloc[0])"
+    key = sheet.columns[sheet.key_column][row]
+    question = f'What is in the column "{name}" where "{sheet.key_column}" is "{key}"?'
+    program = f"print(df.loc[df[{sheet.key_column!r}] == {key!r}, {name!r}].iloc[0])"
     return _make_cell_pair(question, sheet.columns[name][row], program)
 
 
 def row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of the row that has a key."""
-    if sheet.key is None:
+    if sheet.key_column is None:
         return None
     row = random.randrange(len(sheet.table.rows))
-    key = sheet.columns[sheet.key][row]
-    question = f'In which row of the data is "{key}" in the column "{sheet.key}"?'
-    return make_number_pair(question, row + 1, f"print(df.index[df[{sheet.key!r}] == {key!r}][0] + 1)")
+    key = sheet.columns[sheet.key_column][row]
+    question = f'In which row of the data is "{key}" in the column "{sheet.key_column}"?'
+    return make_number_pair(question, row + 1, f"print(df.index[df[{sheet.key_column!r}] == {key!r}][0] + 1)")
 
 
 def column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -163,19 +163,19 @@ class Condition:
     holds: Callable[[int], bool]
 
 
-def choose_value(sheet: Sheet, random: Random) -> Condition | None:
+def choose_equality(sheet: Sheet, random: Random) -> Condition | None:
     """Make the condition that a text column with recurring values has a certain value."""
-    if not sheet.groups:
+    if not sheet.group_columns:
         return None
-    name = random.choice(list(sheet.groups))
-    value, cells = random.choice(sheet.groups[name]), sheet.columns[name]
+    name = random.choice(list(sheet.group_columns))
+    value, cells = random.choice(sheet.group_columns[name]), sheet.columns[name]
     return Condition(f'"{name}" is "{value}"', f"df[{name!r}] == {value!r}", lambda row: cells[row] == value)
 
 
 def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     """Make a comparison of a numeric column with one of its values; some rows, but not all, satisfy the comparison."""
-    name = random.choice(list(sheet.compared))
-    cells = sheet.compared[name]
+    name = random.choice(list(sheet.comparable_columns))
+    cells = sheet.comparable_columns[name]
     bound = random.choice([cell for cell in cells if cell is not None])
     if len(f"{bound:.15g}".strip("0-.")) > MOST_DIGITS:  # A bound such as 712.101174262357 looks unnatural.
         bound = float(f"{bound:.4g}")
@@ -207,17 +207,17 @@ def list_one(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def list_value(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows that have a given text in a column."""
-    return _ask_for_keys(sheet, choose_value(sheet, random))
+    return _ask_for_keys(sheet, choose_equality(sheet, random))
 
 
 def list_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows that meet two conditions."""
-    return _ask_for_keys(sheet, _combine(sheet, random, "and"))
+    return _ask_for_keys(sheet, _combine_conditions(sheet, random, "and"))
 
 
 def list_either(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the keys of the rows that meet at least one of two conditions."""
-    return _ask_for_keys(sheet, _combine(sheet, random, "or"))
+    return _ask_for_keys(sheet, _combine_conditions(sheet, random, "or"))
 
 
 def count_one(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -227,14 +227,14 @@ def count_one(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def count_both(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask how many rows meet two conditions."""
-    return _ask_for_count(sheet, _combine(sheet, random, "and"))
+    return _ask_for_count(sheet, _combine_conditions(sheet, random, "and"))
 
 
 SELECTION_TEMPLATES: tuple[PairMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
 
 
-def _combine(sheet: Sheet, random: Random, word: Literal["and", "or"]) -> Condition | None:
-    text, number = choose_value(sheet, random), choose_comparison(sheet, random)
+def _combine_conditions(sheet: Sheet, random: Random, word: Literal["and", "or"]) -> Condition | None:
+    text, number = choose_equality(sheet, random), choose_comparison(sheet, random)
     if text is None or number is None:
         return None
     sign, combine = ("&", all) if word == "and" else ("|", any)
@@ -246,18 +246,18 @@ def _combine(sheet: Sheet, random: Random, word: Literal["and", "or"]) -> Condit
 
 
 def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
-    if sheet.key is None or condition is None:
+    if sheet.key_column is None or condition is None:
         return None
-    keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key]) if condition.holds(row)]
+    keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key_column]) if condition.holds(row)]
     if not 0 < len(keys) <= MOST_LISTED:
         return None
     # Quote keys that contain commas; no escaping is needed, because no key contains a quotation mark.
-    shown, quoted = f"df.loc[{condition.program}, {sheet.key!r}].astype(str)", ""
-    if any(set(COMMAS) & set(cell or "") for cell in sheet.columns[sheet.key]):
+    shown, quoted = f"df.loc[{condition.program}, {sheet.key_column!r}].astype(str)", ""
+    if any(set(COMMAS) & set(cell or "") for cell in sheet.columns[sheet.key_column]):
         keys = [f'"{key}"' if set(COMMAS) & set(key) else key for key in keys]
         shown = f"(f'\"{{key}}\"' if set({COMMAS!r}) & set(key) else key for key in {shown})"
         quoted = QUOTED
-    question = f'Which values has the column "{sheet.key}" where {condition.words}?{LISTED}{quoted}.'
+    question = f'Which values has the column "{sheet.key_column}" where {condition.words}?{LISTED}{quoted}.'
     return TemplatePair(question, ", ".join(keys), f"print(', '.join({shown}))")
 
 
@@ -343,12 +343,12 @@ _COMPARED = re.compile(rf"{Q} is ({'|'.join(COMPARISONS)}) (\S+)")
 _EQUAL = re.compile(f"{Q} is {Q}")
 
 
-def speaks_chinese(sheet: Sheet) -> bool:
+def has_chinese_names(sheet: Sheet) -> bool:
     """Tell whether more than half of a table's columns have Chinese names."""
     return 2 * sum(bool(HAN.search(name)) for name in sheet.names) > len(sheet.names)
 
 
-def in_chinese(pair: TemplatePair) -> TemplatePair:
+def translate_pair(pair: TemplatePair) -> TemplatePair:
     """Translate a pair's question into Chinese; in its answer and program, replace Yes and No by 是 and 否."""
     question = _translate(pair.question)
     if question is None:

@@ -22,21 +22,21 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from evalsuite.benchmarks.treb.solving import json_objects
+from evalsuite.benchmarks.treb.solving import find_json_objects
 from evalsuite.builders.building import BuildProgress
-from evalsuite.builders.model_session import add_model_options, model_settings, session
+from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
 from evalsuite.builders.sheets import read_rows
 from evalsuite.builders.treb import prompts as words
-from evalsuite.builders.treb.lookups import TemplatePair, same_answer, speaks_chinese
+from evalsuite.builders.treb.lookups import TemplatePair, has_chinese_names, is_same_answer
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
 from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.option_values import whole_number
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import StructuredAnswers, object_schema
-from evalsuite.judges.asking import whole_number as whole_number_schema
+from evalsuite.judges.asking import StructuredAnswers, make_object_schema
+from evalsuite.judges.asking import make_number_schema as whole_number_schema
 from evalsuite.metrics.numbers import parse_number
-from evalsuite.output.exports import inert
+from evalsuite.output.exports import escape_formula
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import find_program
 
@@ -54,7 +54,7 @@ TOKENS = 1500
 ATTEMPTS = 2  # Maximum requests for a reply in the required form.
 
 
-class Dropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
+class DraftDropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
     """Raised to drop a draft, with the reason."""
 
 
@@ -88,7 +88,7 @@ class QuestionPanel:
     sandbox: Sandbox
     asking: StructuredAnswers = field(default_factory=StructuredAnswers)
 
-    async def write(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
+    async def write_question(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
         """Write one question about a table; if no table is given, the author invents a table about the topic."""
         brief, text = words.BRIEFS[subtask], {"type": "string", "minLength": 1}
         invented = {} if sheet else {"table": text}
@@ -102,19 +102,19 @@ class QuestionPanel:
             keys=", ".join(f'"{key}"' for key in (*invented, "chain", "long_question", "question", last)),
             table=describe_table(sheet) if sheet else "",
         )
-        draft = await self._ask(
+        draft = await self._ask_for_json(
             self.author, prompt, **invented, chain=chain, long_question=text, question=text, **{last: text}
         )
         if sheet is None:
             made = make_sheet(f"invented_{subtask}", list(csv.reader(io.StringIO(draft["table"]))), ",")
             if isinstance(made, str):
-                raise Dropped(f"its invented table is not suitable: {made}")
+                raise DraftDropped(f"its invented table is not suitable: {made}")
             sheet = replace(made, name=f"invented_{topic}_{subtask}")
         code = _find_code(draft["program"]) or draft["program"] if brief.computed else ""
         answer = await self._run_program(sheet, code) if brief.computed else draft["answer"].strip()
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
-    async def discriminate(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
+    async def demand_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
         """Request marks from each judge; raise Dropped unless all are full marks."""
         marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
         prompt = words.DISCRIMINATOR.format(
@@ -130,20 +130,20 @@ class QuestionPanel:
         )
         forms = dict.fromkeys(marks, whole_number_schema(1, words.FULL))
         for judge in self.judges:
-            given = await self._ask(judge, prompt, **forms, reason={"type": "string"})
+            given = await self._ask_for_json(judge, prompt, **forms, reason={"type": "string"})
             if low := {name: given[name] for name in marks if given[name] < words.FULL}:
                 named = ", ".join(f"{name} {mark} of {words.FULL}" for name, mark in low.items())
-                raise Dropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
+                raise DraftDropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
-    async def clean(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
+    async def check_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
         """Request the candidates' answers; keep, replace or dispute the pair's answer, depending on their agreement."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
             table=describe_table(sheet), question=pair.question
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
         programs = [_find_code(reply) for reply in replies]
-        answers = [await self._try(sheet, code) for code in programs] if pair.program else replies
-        same, agree = await self._compare(pair, answers, sheet)
+        answers = [await self._try_program(sheet, code) for code in programs] if pair.program else replies
+        same, agree = await self._compare_answers(pair, answers, sheet)
         pair = replace(pair, candidates=answers, agreeing=sum(same))
         if all(same):
             return replace(pair, quality="unanimous")
@@ -151,10 +151,10 @@ class QuestionPanel:
             return replace(pair, answer=answers[0], program=pair.program and programs[0], quality="replaced")
         return pair
 
-    async def _compare(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
+    async def _compare_answers(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
         """Tell which answers agree with the pair's answer, and whether all answers agree with each other."""
         if pair.program or not self.judges:
-            equal = same_answer if pair.program else _same_words
+            equal = is_same_answer if pair.program else _has_same_words
             first = [equal(answer, answers[0]) for answer in answers]
             return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
         prompt = words.COMPARER.format(
@@ -164,10 +164,10 @@ class QuestionPanel:
             others=json.dumps(answers, ensure_ascii=False),
         )
         same = {"type": "array", "items": {"type": "boolean"}, "minItems": len(answers), "maxItems": len(answers)}
-        told = await self._ask(self.judges[0], prompt, same=same, all_agree={"type": "boolean"})
+        told = await self._ask_for_json(self.judges[0], prompt, same=same, all_agree={"type": "boolean"})
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
-    async def classify(self, pair: ModelPair, subtask: str) -> str:
+    async def check_subtask(self, pair: ModelPair, subtask: str) -> str:
         """Ask a judge for a question's subtask; raise Dropped if this subtask needs an answer of another form."""
         if not self.judges:
             return subtask
@@ -175,18 +175,18 @@ class QuestionPanel:
         prompt = words.CLASSIFIER.format(
             kinds=kinds, question=pair.question, chain=json.dumps(pair.chain, ensure_ascii=False)
         )
-        found: str = (await self._ask(self.judges[0], prompt, kind={"enum": list(words.TASKS)}))["kind"]
+        found: str = (await self._ask_for_json(self.judges[0], prompt, kind={"enum": list(words.TASKS)}))["kind"]
         if found != subtask and not (found in words.BRIEFS and words.BRIEFS[found].computed == bool(pair.program)):
-            raise Dropped(f"it is a question of {found}")
+            raise DraftDropped(f"it is a question of {found}")
         return found
 
-    async def _ask(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
+    async def _ask_for_json(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
         """Request a JSON object with exactly these properties; raise Dropped if no reply is such an object."""
-        schema = object_schema(**properties)
+        schema = make_object_schema(**properties)
 
         def parse(text: str) -> dict[str, Any]:
             value: dict[str, Any]
-            for value in reversed(json_objects(text)):
+            for value in reversed(find_json_objects(text)):
                 if properties.keys() <= value.keys():
                     kept = {name: value[name] for name in properties}
                     try:
@@ -200,25 +200,25 @@ class QuestionPanel:
         try:
             return (await self.asking.ask(model, messages, parse, schema, attempts=ATTEMPTS, max_tokens=TOKENS)).value
         except JudgeError as error:
-            raise Dropped(str(error).removeprefix("judge ")) from error
+            raise DraftDropped(str(error).removeprefix("judge ")) from error
 
-    async def _try(self, sheet: Sheet, code: str) -> str:
+    async def _try_program(self, sheet: Sheet, code: str) -> str:
         try:
             return await self._run_program(sheet, code)
-        except Dropped:
+        except DraftDropped:
             return ""
 
     async def _run_program(self, sheet: Sheet, code: str) -> str:
         if not code.strip():
-            raise Dropped("its author wrote no program")
-        execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.csv().encode())})
+            raise DraftDropped("its author wrote no program")
+        execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.write_csv().encode())})
         answer = execution.stdout.strip()
         if execution.error is not None:
-            raise Dropped(f"its program fails: {execution.error.splitlines()[-1][:200]}")
+            raise DraftDropped(f"its program fails: {execution.error.splitlines()[-1][:200]}")
         if not answer or answer.lower() in {"nan", "none", "[]", "inf"}:
-            raise Dropped(f"its program prints {answer!r}")
+            raise DraftDropped(f"its program prints {answer!r}")
         if len(answer) > LONGEST_ANSWER:
-            raise Dropped(f"its program prints {len(answer)} characters, more than {LONGEST_ANSWER}")
+            raise DraftDropped(f"its program prints {len(answer)} characters, more than {LONGEST_ANSWER}")
         return answer
 
 
@@ -231,7 +231,7 @@ def describe_table(sheet: Sheet) -> str:
     """Write a table for a prompt; of a long table, write only the first rows."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
-    return f"{sheet.table.first(SHOWN_ROWS).markdown()}{left_out}"
+    return f"{sheet.table.limit_rows(SHOWN_ROWS).write_markdown()}{left_out}"
 
 
 # Maximum columns per table that are tried until a question is accepted.
@@ -293,18 +293,18 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     """Add a question for each subtask and table; record dropped questions with reasons, and disputed questions."""
-    settings = model_settings({**vars(args), "model": args.models[0]})
+    settings = select_model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
     built.read_reviews(args.out / DISPUTED)
     jobs: list[tuple[Sheet | None, str, str]] = [
         (sheet, subtask, "") for sheet in built.sheets.values() for subtask in args.subtasks or SUBTASKS
     ]
-    jobs += [(None, subtask, _name_topic(number)) for number in range(args.zero_shot) for subtask in words.ZERO_SHOT]
-    with session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
-        opened.do(lambda model: _make_pairs(_make_panel(args, model), built, jobs, progress))
+    jobs += [(None, subtask, _choose_topic(number)) for number in range(args.zero_shot) for subtask in words.ZERO_SHOT]
+    with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
+        opened.run_coroutine(lambda model: _make_pairs(_make_panel(args, model), built, jobs, progress))
 
 
-def _name_topic(number: int) -> str:
+def _choose_topic(number: int) -> str:
     rounds, place = divmod(number, len(words.TOPICS))
     return f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
 
@@ -340,11 +340,11 @@ async def _make_record(
         if given and subtask == words.COLUMN_NAMING:
             pair, sheet = await _make_naming_question(panel, given)
         else:
-            pair, sheet = await panel.write(given, subtask, topic)
-            await panel.discriminate(sheet, pair, subtask)
-            pair = await panel.clean(sheet, pair)
-        found = await panel.classify(pair, subtask)
-    except Dropped as reason:
+            pair, sheet = await panel.write_question(given, subtask, topic)
+            await panel.demand_full_marks(sheet, pair, subtask)
+            pair = await panel.check_answer(sheet, pair)
+        found = await panel.check_subtask(pair, subtask)
+    except DraftDropped as reason:
         built.refuted[name] = str(reason)
         return []
     finally:
@@ -364,15 +364,15 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     """Ask for a column's name; return question and table without the name, or raise Dropped with the last reason."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
-    reason = Dropped("no column has a name that could be asked for")
+    reason = DraftDropped("no column has a name that could be asked for")
     disputed = None
     for column in columns[:MOST_COLUMNS]:
         pair, hidden = _hide_name(sheet, column)
         try:
-            await panel.discriminate(hidden, pair, words.COLUMN_NAMING)
-            pair = await panel.clean(hidden, pair)
-        except Dropped as why:
-            reason = Dropped(f'"{sheet.names[column]}": {why}')
+            await panel.demand_full_marks(hidden, pair, words.COLUMN_NAMING)
+            pair = await panel.check_answer(hidden, pair)
+        except DraftDropped as why:
+            reason = DraftDropped(f'"{sheet.names[column]}": {why}')
             continue
         # The column's real name stays the answer, even if the candidates agree on another name.
         if pair.quality == "unanimous":
@@ -384,7 +384,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
 
 
 def _hide_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
-    chinese = speaks_chinese(sheet)
+    chinese = has_chinese_names(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
     header = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])
     hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
@@ -404,7 +404,7 @@ def _list_nameable_columns(sheet: Sheet) -> list[int]:
     ]
 
 
-def _same_words(one: str, other: str) -> bool:
+def _has_same_words(one: str, other: str) -> bool:
     return _split_name(one) == _split_name(other)
 
 
@@ -427,7 +427,7 @@ class BuiltPairs:
     disputed: list[Sequence[str]] = field(default_factory=list)  # Rows for people to decide, by `REVIEW_COLUMNS`.
     reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # Accepted answers, by id and question.
 
-    def keep(self, sheet: Sheet) -> Sheet:
+    def keep_table(self, sheet: Sheet) -> Sheet:
         """Keep a table; rename it if a table of another file has the same name."""
         names = chain([sheet.name], (f"{sheet.name}_{number}" for number in count(2)))
         named = replace(sheet, name=next(name for name in names if name not in self.sheets))
@@ -441,12 +441,14 @@ class BuiltPairs:
 
     def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
         """Queue a disputed pair for people; return the pair, with the answer that people accepted before, if any."""
-        question = str(inert(pair.question))
+        question = str(escape_formula(pair.question))
         accepted = self.reviews.get((name, question), "")
-        self.disputed.append((name, question, pair.answer, "\n".join(pair.candidates), sheet.table.csv(), accepted))
+        self.disputed.append(
+            (name, question, pair.answer, "\n".join(pair.candidates), sheet.table.write_csv(), accepted)
+        )
         if not accepted:
             return pair
-        program = pair.program if same_answer(accepted, pair.answer) else ""
+        program = pair.program if is_same_answer(accepted, pair.answer) else ""
         return replace(pair, answer=accepted, program=program, quality="reviewed")
 
 
@@ -460,8 +462,8 @@ def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict
         "answer": pair.answer,
         "title": [""],
         "columnslable": [1],
-        "Table_markdown": [sheet.table.markdown()],
-        "Table_html": [sheet.table.html()],
+        "Table_markdown": [sheet.table.write_markdown()],
+        "Table_html": [sheet.table.write_html()],
         "number_answer": "" if pair.number is None else pair.number,
         "program": pair.program,
     }

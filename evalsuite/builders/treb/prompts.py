@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class SubtaskBrief:
     """A subtask for which models write questions; `computed` tells whether a program can find the answer."""
 
     task: str
@@ -15,31 +15,37 @@ class Brief:
 
 # Keyed by the stem of the subtask's file. Source of the tasks: arXiv 2506.18421, Table 1 and appendix.
 BRIEFS = {
-    "Table_General_Operations": Brief(
+    "Table_General_Operations": SubtaskBrief(
         "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share"
     ),
-    "Table_Retrieval": Brief("find one fact of the table from a description of its row and column"),
-    "Table_Fact_Checking": Brief(
+    "Table_Retrieval": SubtaskBrief("find one fact of the table from a description of its row and column"),
+    "Table_Fact_Checking": SubtaskBrief(
         "state something about the table that is true or false, and ask whether it is; the answer is True or False"
     ),
-    "Table_Summary": Brief("ask for a summary of the table; the answer is one, of at most 100 words", computed=False),
-    "Table_Title_Naming": Brief("ask for a title of the table; the answer is a fitting one", computed=False),
-    "Table_Plausibility_Verification": Brief(
+    "Table_Summary": SubtaskBrief(
+        "ask for a summary of the table; the answer is one, of at most 100 words", computed=False
+    ),
+    "Table_Title_Naming": SubtaskBrief("ask for a title of the table; the answer is a fitting one", computed=False),
+    "Table_Plausibility_Verification": SubtaskBrief(
         "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
         computed=False,
     ),
-    "Table_Domain-specific_Operations": Brief(
+    "Table_Domain-specific_Operations": SubtaskBrief(
         "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"
     ),
-    "Table_Outlier_Detection": Brief("find outliers of a column by a rule that the question states"),
-    "Table_Correlation_Analysis": Brief("measure how two columns go together, by a coefficient that is named"),
-    "Table_Hypothesis_Testing": Brief("test a hypothesis about columns, by a named test at a named level"),
-    "Multi-step_Retrieval": Brief("find a cell over several dependent look-ups"),
-    "Multi-step_Fact_Checking": Brief("check a statement that takes several calculations; the answer is True or False"),
-    "Multi-step_Operations": Brief("calculate a number over several dependent operations"),
-    "Multi-step_Correlation_Analysis": Brief("derive two columns and then measure how they go together"),
-    "Multi-step_Hypothesis_Testing": Brief("select or derive groups, then test a hypothesis by a named test"),
-    "Multi-step_Conditional_Calculation": Brief("calculate a number whose formula depends on conditions in the data"),
+    "Table_Outlier_Detection": SubtaskBrief("find outliers of a column by a rule that the question states"),
+    "Table_Correlation_Analysis": SubtaskBrief("measure how two columns go together, by a coefficient that is named"),
+    "Table_Hypothesis_Testing": SubtaskBrief("test a hypothesis about columns, by a named test at a named level"),
+    "Multi-step_Retrieval": SubtaskBrief("find a cell over several dependent look-ups"),
+    "Multi-step_Fact_Checking": SubtaskBrief(
+        "check a statement that takes several calculations; the answer is True or False"
+    ),
+    "Multi-step_Operations": SubtaskBrief("calculate a number over several dependent operations"),
+    "Multi-step_Correlation_Analysis": SubtaskBrief("derive two columns and then measure how they go together"),
+    "Multi-step_Hypothesis_Testing": SubtaskBrief("select or derive groups, then test a hypothesis by a named test"),
+    "Multi-step_Conditional_Calculation": SubtaskBrief(
+        "calculate a number whose formula depends on conditions in the data"
+    ),
 }
 STEPS = 3  # Minimum steps in a chain.
 FULL = 5  # A discriminator's best mark.

@@ -56,23 +56,23 @@ class Sheet:
         }
 
     @cached_property
-    def numeric(self) -> dict[str, list[float | None]]:
+    def numeric_columns(self) -> dict[str, list[float | None]]:
         """The columns that contain at least two numbers and otherwise only missing cells."""
         return {
             name: [None if cell is None else float(cell) for cell in cells]
             for name, cells in self.columns.items()
-            if sum(cell is not None for cell in cells) > 1 and all(map(_numeric_or_missing, cells))
+            if sum(cell is not None for cell in cells) > 1 and all(map(_is_number_or_missing, cells))
         }
 
     @cached_property
-    def compared(self) -> dict[str, list[float | None]]:
+    def comparable_columns(self) -> dict[str, list[float | None]]:
         """The numeric columns whose rows can be compared: no codes, telephone numbers or row numbers."""
-        return {name: cells for name, cells in self.numeric.items() if not self._is_code(name, cells)}
+        return {name: cells for name, cells in self.numeric_columns.items() if not self._is_code(name, cells)}
 
     @cached_property
-    def measured(self) -> dict[str, list[float | None]]:
+    def arithmetic_columns(self) -> dict[str, list[float | None]]:
         """The compared columns that allow arithmetic: no years, ranks, dates, answers or classes."""
-        return {name: cells for name, cells in self.compared.items() if not self._is_order(name, cells)}
+        return {name: cells for name, cells in self.comparable_columns.items() if not self._is_order(name, cells)}
 
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _names_a_code(name) or _are_codes(self.columns[name]):
@@ -97,33 +97,37 @@ class Sheet:
         return _are_levels(cells) and not _names_an_amount(name)
 
     @cached_property
-    def summable(self) -> list[str]:
+    def summable_columns(self) -> list[str]:
         """The measured columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
-        return [name for name, cells in self.measured.items() if _names_an_amount(name) and not _are_stocks(cells)]
+        return [
+            name for name, cells in self.arithmetic_columns.items() if _names_an_amount(name) and not _are_stocks(cells)
+        ]
 
     @cached_property
-    def texts(self) -> dict[str, list[str | None]]:
+    def text_columns(self) -> dict[str, list[str | None]]:
         """The columns that are not numeric."""
-        return {name: cells for name, cells in self.columns.items() if name not in self.numeric}
+        return {name: cells for name, cells in self.columns.items() if name not in self.numeric_columns}
 
     @cached_property
-    def named(self) -> dict[str, list[str | None]]:
+    def naming_columns(self) -> dict[str, list[str | None]]:
         """The text columns that name things, so that a question can refer to rows and groups."""
-        return {name: cells for name, cells in self.texts.items() if _are_names(cells) and not is_meaningless(name)}
+        return {
+            name: cells for name, cells in self.text_columns.items() if _are_names(cells) and not is_meaningless(name)
+        }
 
     @cached_property
-    def key(self) -> str | None:
+    def key_column(self) -> str | None:
         """The column that identifies rows: the first column of names without missing or repeated cells, or None."""
-        for name, cells in self.named.items():
+        for name, cells in self.naming_columns.items():
             if None not in cells and len(set(cells)) == len(cells):
                 return name
         return None
 
     @cached_property
-    def groups(self) -> dict[str, list[str]]:
+    def group_columns(self) -> dict[str, list[str]]:
         """The columns of names that occur at least twice on average, with their distinct values in order."""
         groups = {}
-        for name, cells in self.named.items():
+        for name, cells in self.naming_columns.items():
             values = [cell for cell in cells if cell is not None]
             distinct = list(dict.fromkeys(values))
             if 2 <= len(distinct) <= len(values) / 2:
@@ -135,10 +139,10 @@ def find_fault(table: SourceTable, characters: int) -> str | None:
     """Explain why a table is unsuitable, given the characters of its CSV; None if it is suitable."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
-    return next((reason for reason in _faults(table) if reason), None)
+    return next((reason for reason in _list_faults(table) if reason), None)
 
 
-def _faults(table: SourceTable) -> Iterator[str | None]:
+def _list_faults(table: SourceTable) -> Iterator[str | None]:
     names, cells = table.header[0], [cell for row in table.rows for cell in row]
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
@@ -149,7 +153,7 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     repeated = any(list(row) == list(names) for row in table.rows)
     yield "it repeats its header row" if repeated else None
     yield "it has more than one header row" if _has_second_header(table) else None
-    numeric = Sheet("", table).numeric
+    numeric = Sheet("", table).numeric_columns
     yield None if numeric else "it has no column of numbers"
     looks_like_data = all(is_number(name) and not YEAR.fullmatch(name) for name in numeric)
     yield "its first row looks like data" if looks_like_data else None
@@ -159,7 +163,7 @@ def _faults(table: SourceTable) -> Iterator[str | None]:
     yield "it is a table of correlations or distances" if symmetric else None
     has_total = any(_TOTAL.fullmatch(cell.strip(" :\uff1a")) for cell in cells)
     yield "it has a row of totals or averages" if has_total else None
-    measured = Sheet("", table).measured
+    measured = Sheet("", table).arithmetic_columns
     yield None if measured else "its columns of numbers are only years, ranks or codes"
 
 
@@ -169,7 +173,7 @@ def _has_second_header(table: SourceTable) -> bool:
         column[0] not in MISSING
         and not is_number(column[0])
         and sum(map(is_number, column[1:])) > 1
-        and all(map(_numeric_or_missing, (None if cell in MISSING else cell for cell in column[1:])))
+        and all(map(_is_number_or_missing, (None if cell in MISSING else cell for cell in column[1:])))
         for column in zip(*table.rows, strict=True)
     )
 
@@ -179,7 +183,7 @@ def is_number(cell: str) -> bool:
     return bool(NUMBER.fullmatch(cell))
 
 
-def _numeric_or_missing(cell: str | None) -> bool:
+def _is_number_or_missing(cell: str | None) -> bool:
     return cell is None or is_number(cell)
 
 
@@ -275,7 +279,7 @@ def _names_a_code(name: str) -> bool:
 
 def _names_an_order(name: str) -> bool:
     """Tell whether the name suggests years, ranks or dates, which can be compared but not added."""
-    return bool(_ORDERS.fullmatch(_find_head(name))) or bool(_CHINESE_ORDERS.search(_without_brackets(name)))
+    return bool(_ORDERS.fullmatch(_find_head(name))) or bool(_CHINESE_ORDERS.search(_drop_brackets(name)))
 
 
 def _names_an_amount(name: str) -> bool:
@@ -300,13 +304,13 @@ def is_meaningless(name: str) -> bool:
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
-def _without_brackets(name: str) -> str:
+def _drop_brackets(name: str) -> str:
     return re.sub(r"[(\[\uff08].*?[)\]\uff09]", " ", name).strip()
 
 
 def _find_head(name: str) -> str:
     """Find the noun of a name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
-    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _without_brackets(name))
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _drop_brackets(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
     phrase = re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0]
     return next((word for word in reversed(phrase.split()) if not word.isdigit()), "")

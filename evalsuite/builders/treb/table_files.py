@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from evalsuite.benchmarks.treb.tables import SourceTable
-from evalsuite.builders.sheets import decode, find_delimiter
+from evalsuite.builders.sheets import decode_text, find_delimiter
 from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_fault, is_number
 from evalsuite.core.errors import DatasetError
 from evalsuite.samples.files import list_tables, open_database, read_rows
@@ -80,7 +80,7 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     if not lines:
         return "it has no rows"
     table = SourceTable((lines[0],), tuple(lines[1:]))
-    return find_fault(table, len(table.csv())) or Sheet(name, table)
+    return find_fault(table, len(table.write_csv())) or Sheet(name, table)
 
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -114,7 +114,7 @@ def _write_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[li
 def _read_text(path: Path) -> Iterator[TablePart]:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(TOO_LONG)
-    text = decode(path.read_bytes())
+    text = decode_text(path.read_bytes())
     if mark := re.match(r"sep=(.)\r?\n", text):  # a line that tells Excel the delimiter
         text = text[mark.end() :]
     delimiter = mark[1] if mark else find_delimiter(text)
@@ -139,7 +139,11 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
             closing(load_workbook(path, read_only=True, data_only=True)) as book,
         ):
             for sheet in book.worksheets:
-                yield sheet.title if len(book.worksheets) > 1 else "", _collect(sheet.iter_rows(values_only=True)), ","
+                yield (
+                    sheet.title if len(book.worksheets) > 1 else "",
+                    _collect_rows(sheet.iter_rows(values_only=True)),
+                    ",",
+                )
     # A damaged workbook can raise any exception.
     except Exception as error:
         raise ValueError(f"it is not a readable workbook: {str(error) or type(error).__name__}") from error
@@ -149,18 +153,18 @@ def _read_database(path: Path) -> Iterator[TablePart]:
     with open_database(path) as database:
         for name in list_tables(database):
             try:
-                rows = _collect(read_rows(database, name))
+                rows = _collect_rows(read_rows(database, name))
             except sqlite3.Error as error:
                 rows = str(error)
             yield name, rows, ","
 
 
-def _collect(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
+def _collect_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
     collected, length, cells = [], 0, 0
     for row in rows:
         if any(isinstance(cell, bytes) for cell in row):
             return "it has binary cells"
-        texts = [_as_text(cell) for cell in row]
+        texts = [_write_cell(cell) for cell in row]
         length, cells = length + sum(map(len, texts)), cells + len(texts)
         if length > LONGEST or cells > MOST_CELLS:
             return TOO_LONG
@@ -169,7 +173,7 @@ def _collect(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
     return collected
 
 
-def _as_text(cell: Any) -> str:
+def _write_cell(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     if isinstance(cell, datetime):

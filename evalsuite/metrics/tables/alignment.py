@@ -37,18 +37,20 @@ MOST_ASSIGNED = 2_500
 MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
 
 
-def align(first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
+def align_tables(
+    first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
+) -> tuple[Pairs, Pairs]:
     """Return the aligned pairs of rows and of columns; each table needs a cell, and rows of equal length."""
-    if fits(first) and fits(second):
+    if fits_full_alignment(first) and fits_full_alignment(second):
         return _align_cells(first, second, row_order=row_order, column_order=column_order)
     if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
-        return _align_long(first, second, row_order=row_order, column_order=column_order)
+        return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
     sides = (list(zip(*side, strict=True)) for side in (first, second))
-    columns, rows = _align_long(*sides, row_order=column_order, column_order=row_order)
+    columns, rows = _align_by_anchors(*sides, row_order=column_order, column_order=row_order)
     return rows, columns
 
 
-def fits(table: _Table) -> bool:
+def fits_full_alignment(table: _Table) -> bool:
     """Tell whether a table is small enough for a full alignment."""
     return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
 
@@ -181,7 +183,7 @@ def _pair_in_order(similarity: Floats) -> Pairs:
     return pairs[::-1]
 
 
-def _align_long(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
     """Align coarsely: equal and unique rows are anchors, and the rows between anchors are aligned by blocks."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED

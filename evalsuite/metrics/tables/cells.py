@@ -39,11 +39,11 @@ LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in
 
 
 @lru_cache(maxsize=65_536)
-def cell_value(text: str) -> str:
+def normalise_cell(text: str) -> str:
     r"""Return the value of a cell for comparisons: equal values are equal strings, and a blank cell's value is empty.
 
     Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
-    H<sub>2</sub>O, and `$\gamma$` equals the letter itself. `value_of` describes how words and numbers are compared.
+    H<sub>2</sub>O, and `$\gamma$` equals the letter itself. For words and numbers see `read_cell_value`.
     """
     if PLAIN_NUMBER.fullmatch(text):
         return _shorten_number(text)
@@ -51,13 +51,13 @@ def cell_value(text: str) -> str:
     if PLAIN_WORDS.fullmatch(text):
         words = " ".join([NUMBER_WORDS.get(word, word) for word in text.lower().split()])
         return ABSENT_VALUE if words in ABSENT else words
-    plain = plain_text(text)
+    plain = strip_cell_markup(text)
     if plain.strip().casefold() in ABSENT:
         return ABSENT_VALUE
-    return "✗" if plain.strip() == "×" else value_of(plain)
+    return "✗" if plain.strip() == "×" else read_cell_value(plain)
 
 
-def plain_text(text: str) -> str:
+def strip_cell_markup(text: str) -> str:
     """Return the text of a cell without markup of any kind."""
     return SCRIPT.sub("", _strip_markup(text)) if _may_have_markup(text) else text
 
@@ -136,7 +136,7 @@ def is_blank(cell: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def value_of(cell: str) -> str:
+def read_cell_value(cell: str) -> str:
     """Return a cell's value regardless of its form: equal values are equal strings, and a blank cell's value is empty.
 
     Words lose case and punctuation, and their accents are composed. Numbers lose thousands separators,
@@ -151,30 +151,30 @@ def value_of(cell: str) -> str:
     return " ".join(_split_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
 
 
-def same_form(one: str, other: str) -> bool:
+def has_same_form(one: str, other: str) -> bool:
     """Tell whether two cells are written in the same way, apart from white space."""
     return " ".join(one.split()) == " ".join(other.split())
 
 
-class Text:
+class SearchedText:
     """A text that is searched for the values of cells."""
 
     def __init__(self, text: str) -> None:
         self._tokens = f" {' '.join(_split_tokens(text))} "
         self._distinct = frozenset(self._tokens.split())
 
-    def holds(self, cell: str) -> bool:
+    def contains_value(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value, as whole words and numbers in this order.
 
         A cell with neither words nor numbers, such as a tick, cannot be checked and counts as contained.
         """
         tokens = " ".join(_split_tokens(cell))
         # A cell with two numbers may look like one number with separated thousands.
-        return not tokens or any(f" {value} " in self._tokens for value in (value_of(cell), tokens))
+        return not tokens or any(f" {value} " in self._tokens for value in (read_cell_value(cell), tokens))
 
-    def holds_all_of(self, cell: str) -> bool:
+    def contains_all_of(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value, or at least all of its words and numbers in any order."""
-        return self.holds(cell) or self._distinct.issuperset(_split_tokens(cell))
+        return self.contains_value(cell) or self._distinct.issuperset(_split_tokens(cell))
 
 
 def _split_tokens(text: str) -> Iterator[str]:
@@ -232,9 +232,9 @@ POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
 SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
 
 
-def judge_cell(predicted: str, wanted: str) -> CellVerdict:
+def compare_cells(predicted: str, wanted: str) -> CellVerdict:
     """Compare a predicted cell with the wanted cell; both may contain markup."""
-    value, target = cell_value(predicted), cell_value(wanted)
+    value, target = normalise_cell(predicted), normalise_cell(wanted)
     blank = {"", ABSENT_VALUE}
     if target in blank and value not in blank:
         return "unwanted"
@@ -245,20 +245,20 @@ def judge_cell(predicted: str, wanted: str) -> CellVerdict:
     signs = _compare_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
-    if not same_form(plain_text(predicted), plain_text(wanted)):
+    if not has_same_form(strip_cell_markup(predicted), strip_cell_markup(wanted)):
         return "other form"
     return "blank" if target in blank else "same"
 
 
 @lru_cache(maxsize=65_536)
-def cell_similarity(one: str, other: str) -> float:
+def measure_cell_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cells, from 0 to 1: by value, then by sign.
 
     Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a power, a
     prime, all accents, the parentheses of accounting), the cells count at least `INCOMPLETE`. If the signs of both
     sides contradict each other, the cells count 0.0, because their meanings differ.
     """
-    value, target = cell_value(one), cell_value(other)
+    value, target = normalise_cell(one), normalise_cell(other)
     if value == target:
         return _compare_signs(one, other)
     if PLAIN_NUMBER.fullmatch(value) and PLAIN_NUMBER.fullmatch(target):

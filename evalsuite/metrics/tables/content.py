@@ -9,8 +9,8 @@ from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.alignment import align, fits
-from evalsuite.metrics.tables.cells import INCOMPLETE, cell_similarity, cell_value
+from evalsuite.metrics.tables.alignment import align_tables, fits_full_alignment
+from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, normalise_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ class ValueGrid:
     def __init__(self, rows: Sequence[Sequence[str]], spans: Sequence[Span] = (), head_rows: int = 0) -> None:
         self.width = max(map(len, rows), default=0)
         self.texts = [[*row, *[""] * (self.width - len(row))] for row in rows]
-        self.rows = [list(map(cell_value, row)) for row in self.texts]
+        self.rows = [list(map(normalise_cell, row)) for row in self.texts]
         self._spans = spans
         filled = (place for place, row in enumerate(self.rows) if len({*row} - {""}) > 1)
         self.head = min(head_rows, len(rows)) - 1 if head_rows else next(filled, 0)
@@ -80,7 +80,7 @@ class ValueGrid:
         """The number of times that each value occurs in the table."""
         return Counter(value for row in self.rows for value in row if value)
 
-    def find(self, place: Place) -> str:
+    def get_value(self, place: Place) -> str:
         """Return the value of a cell."""
         return self.rows[place[0]][place[1]]
 
@@ -93,7 +93,7 @@ class ValueGrid:
         first = set(self.rows[0]) - {""}
         return len(first & {row[0] for row in other.rows}) > len(first & set(other.rows[other.head]))
 
-    def shares(self, other: ValueGrid) -> float:
+    def compute_shared_values(self, other: ValueGrid) -> float:
         """Return the share of values that both tables have (Dice), regardless of their positions."""
         total = self.counts.total() + other.counts.total()
         return 2 * (self.counts & other.counts).total() / total if total else 0.0
@@ -166,7 +166,7 @@ def _choose_tables(
     """Choose a predicted table for each wanted table; return also the unused predicted tables."""
     if len(left) == len(right) == 1:
         return [0], []
-    shares = [[one.shares(other) for other in right] for one in left]
+    shares = [[one.compute_shared_values(other) for other in right] for one in left]
     chosen = _assign_tables(shares, names, wanted_names)
     leftover = [place for place in range(len(left)) if place not in chosen]
     surplus: list[int] = []
@@ -212,13 +212,13 @@ def _pair_tables(
     if not left.width or not right.width:
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
-    rows, columns = align(left.rows, right.rows, **order)
-    rows = _pair_rest(rows, len(left.rows), len(right.rows))
-    columns = _pair_rest(columns, left.width, right.width)
+    rows, columns = align_tables(left.rows, right.rows, **order)
+    rows = _pair_unaligned(rows, len(left.rows), len(right.rows))
+    columns = _pair_unaligned(columns, left.width, right.width)
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
 
 
-def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
+def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
     """Pair the unaligned lines between two aligned lines in order, as replaced lines; surplus lines stay unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
@@ -240,13 +240,13 @@ def _pair_rest(pairs: Pairs, height: int, other: int) -> Pairs:
 def _find_displaced_lines(pair: TablePair) -> TablePair:
     """Align two tables in any order, perhaps transposed; keep the given pair if it is better or a table is large."""
     left, right, overlap = pair.left, pair.right, pair.overlap
-    if overlap.f1 == 1.0 or not (left.width and fits(left.rows) and fits(right.rows)):
+    if overlap.f1 == 1.0 or not (left.width and fits_full_alignment(left.rows) and fits_full_alignment(right.rows)):
         return pair
-    if left.shares(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
+    if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
         return pair  # No value is displaced.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
-        rows, columns = align(side.rows, right.rows, row_order=False, column_order=False)
+        rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)
         found = _measure_overlap(side, right, rows, columns)
         if found.f1 > best.overlap.f1:
             best = replace(pair, left=side, rows=rows, columns=columns, overlap=found, displaced=True)
@@ -281,7 +281,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 blank += span in spans
                 spans.add(span)
             else:
-                alike = cell_similarity(texts[column], wanted_texts[beside])
+                alike = measure_cell_similarity(texts[column], wanted_texts[beside])
                 similarity += alike * share
                 equal += alike == 1.0
     sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))
@@ -294,7 +294,10 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
     The name of another line counts 0.0, because the line's values are then wrong statements. A name with a typo counts
     1.0, because its cell already counts as wrong. A name under a span need not be repeated.
     """
-    known = [(place, beside, "" if place is None else left.find(place), right.find(beside)) for place, beside in places]
+    known = [
+        (place, beside, "" if place is None else left.get_value(place), right.get_value(beside))
+        for place, beside in places
+    ]
     names, others = ({line[side] for line in known} for side in (2, 3))
     rates = []
     for place, beside, name, wanted in known:
@@ -309,7 +312,7 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
     """Find the span that covers a position blank in the other table; return whether `left` has it, and its number."""
-    is_left = bool(left.find(place))
+    is_left = bool(left.get_value(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)
 

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.cells import cell_value
-from evalsuite.metrics.tables.latex_text import known_macros
+from evalsuite.metrics.tables.cells import normalise_cell
+from evalsuite.metrics.tables.latex_text import list_known_macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,9 @@ class FormFact:
     fulfilled: bool
 
 
-def form_facts(predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison) -> tuple[FormFact, ...]:
+def make_form_facts(
+    predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison
+) -> tuple[FormFact, ...]:
     """Make the checklist; an answer without a table fulfils no fact."""
     facts = list(_list_text_facts(predicted, wanted))
     for pair in content.pairs:
@@ -62,7 +64,7 @@ def describe_form(wanted: MarkupReading) -> str:
     """Describe a reference's format by its facts, one sentence per line."""
     from evalsuite.metrics.tables.content import compare_content
 
-    facts = form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
+    facts = make_form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
     return "\n".join(f"{fact.text}." for fact in facts)
 
 
@@ -71,10 +73,12 @@ def _list_text_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterato
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
     if _is_complete(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
-        yield FormFact("well_formed", text, _is_complete(predicted) and (is_tex or _tex_accepts(predicted, predicted)))
-    if is_tex and _tex_accepts(wanted, wanted):
+        yield FormFact(
+            "well_formed", text, _is_complete(predicted) and (is_tex or _is_accepted_by_tex(predicted, predicted))
+        )
+    if is_tex and _is_accepted_by_tex(wanted, wanted):
         text = "TeX accepts it: whatever begins also ends, columns and macros exist, rows end before rules and rows"
-        yield FormFact("compiles", text, predicted.markup == "latex" and _tex_accepts(predicted, wanted))
+        yield FormFact("compiles", text, predicted.markup == "latex" and _is_accepted_by_tex(predicted, wanted))
     count = len(wanted.tables)
     tables = "is one table" if count == 1 else f"are {count} tables"
     yield FormFact("tables", f"There {tables}", len(predicted.tables) == count)
@@ -91,28 +95,28 @@ def _list_table_facts(
     table: CellGrid | None, size: tuple[int, int], counts: Counter[str], wanted: CellGrid, markup: str
 ) -> Iterator[FormFact]:
     height, width = len(wanted.rows), wanted.width
-    yield FormFact("rows", f"The table has {_count_of(height, 'row')}", size[0] == height)
-    yield FormFact("columns", f"The table has {_count_of(width, 'column')}", size[1] == width)
+    yield FormFact("rows", f"The table has {_write_count(height, 'row')}", size[0] == height)
+    yield FormFact("columns", f"The table has {_write_count(width, 'column')}", size[1] == width)
     if wanted.name:
         caption = "caption" if markup != "markdown" else "name"
-        same = table is not None and cell_value(table.name) == cell_value(wanted.name)
+        same = table is not None and normalise_cell(table.name) == normalise_cell(wanted.name)
         yield FormFact("caption", f"Its {caption} is “{wanted.name[:200]}”", same)
     if wanted.head_rows:
         same = table is not None and table.head_rows == wanted.head_rows
         yield FormFact(
             "head_rows",
-            f"The first {_count_of(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head",
+            f"The first {_write_count(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head",
             same,
         )
     if spans := _count_span_places(wanted):
         listed = "; ".join(
-            f"“{span.text[:60]}” covers {_count_of(span.rows, 'row')} and {_count_of(span.columns, 'column')}"
+            f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
         # A span also counts as fulfilled if its text is repeated in each position.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
-    if bold := Counter(map(cell_value, wanted.bold)):
-        same = table is not None and Counter(map(cell_value, table.bold)) == bold
+    if bold := Counter(map(normalise_cell, wanted.bold)):
+        same = table is not None and Counter(map(normalise_cell, table.bold)) == bold
         yield FormFact("bold", f"These cells are bold: {', '.join(wanted.bold)[:200]}", same)
     if markup == "latex":
         yield from _list_latex_facts(table, wanted)
@@ -137,16 +141,16 @@ def _count_span_places(table: CellGrid) -> Counter[str]:
     """Count the positions that each text fills if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
-        if value := cell_value(span.text):
+        if value := normalise_cell(span.text):
             cells[value] += span.rows * span.columns
     if not cells:
         return cells
     # Copies in positions beyond the table's edge are not required.
-    laid_out = Counter(cell_value(cell) for cell in table.cells)
+    laid_out = Counter(normalise_cell(cell) for cell in table.cells)
     return cells & laid_out
 
 
-def _count_of(count: int, noun: str) -> str:
+def _write_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
@@ -210,7 +214,7 @@ def _is_balanced_latex(text: str) -> bool:
     return not open_ and not any(count % 2 for count in formulas.values())
 
 
-def _tex_accepts(reading: MarkupReading, wanted: MarkupReading) -> bool:
+def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
     """Tell whether LaTeX avoids known mistakes that make TeX fail; the reference's macros and columns are known."""
     if reading.markup != "latex":
         return True
@@ -221,7 +225,7 @@ def _tex_accepts(reading: MarkupReading, wanted: MarkupReading) -> bool:
     macros = set(MACRO.findall(VERBATIM_OR_COMMENT.sub("", reading.text)))
     columns = {letter for table in tables for letter in table.alignment}
     known_columns = COLUMN_LETTERS.union(defined, *(table.alignment for table in wanted.tables))
-    if not (macros <= known_macros() | defined and columns <= known_columns):
+    if not (macros <= list_known_macros() | defined and columns <= known_columns):
         return False
     if OTHER_FORMULA.search(reading.text):
         return True

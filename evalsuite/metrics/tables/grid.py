@@ -74,6 +74,6 @@ class CellGrid:
         return max(map(len, self.rows), default=0)
 
 
-def tidy(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Normalise a text for comparison: accents composed, white space collapsed to single spaces."""
     return unicodedata.normalize("NFC", " ".join(text.split()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -69,10 +69,10 @@ class HtmlCell:
     @property
     def text(self) -> str:
         """The normalised text."""
-        return tidy("".join(self.texts))
+        return normalise_text("".join(self.texts))
 
 
-def lay_out(
+def lay_out_rows(
     rows: Sequence[Sequence[HtmlCell]], allowance: int, groups: Collection[int] = ()
 ) -> list[list[HtmlCell | None]]:
     """Find the cell that covers each position, by HTML's table model; None if no cell covers the position.
@@ -112,7 +112,7 @@ def _lay_out_row(
 
 
 @dataclass(slots=True)
-class _Table:
+class _OpenTable:
     """A table that is being read."""
 
     rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells from above cover completely is empty.
@@ -128,14 +128,14 @@ class _Table:
         self.rows.append([])
         self.in_row = True
 
-    def add(self, cell: HtmlCell) -> None:
+    def add_cell(self, cell: HtmlCell) -> None:
         if not self.in_row:
             self.begin_row()
         self.rows[-1].append(cell)
 
-    def grid(self) -> CellGrid:
+    def make_grid(self) -> CellGrid:
         texts = {cell: cell.text for row in self.rows for cell in row}
-        laid_out = [row for row in lay_out(self.rows, 100 + 20 * len(texts), self.groups) if row]
+        laid_out = [row for row in lay_out_rows(self.rows, 100 + 20 * len(texts), self.groups) if row]
         covered: dict[HtmlCell, list[tuple[int, int]]] = {}
         for place, row in enumerate(laid_out):
             for column, cell in enumerate(row):
@@ -165,8 +165,8 @@ class PageTables:
     """
 
     def __init__(self, markup: str) -> None:
-        self._tables: list[_Table] = []
-        self._open_tables: list[_Table] = []
+        self._tables: list[_OpenTable] = []
+        self._open_tables: list[_OpenTable] = []
         self._open_cells: list[HtmlCell] = []
         self._stream: list[tuple[str, str]] = []
         self._hidden = 0
@@ -176,7 +176,7 @@ class PageTables:
     @property
     def tables(self) -> list[CellGrid]:
         """All tables with cells, in the order of their start tags."""
-        return [table.grid() for table in self._tables if any(table.rows)]
+        return [table.make_grid() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
         """Return the texts within elements of these tags, split where an element begins or ends, without blanks."""
@@ -187,7 +187,7 @@ class PageTables:
             elif tag.strip("/") in tags:
                 depth += -1 if tag[0] == "/" else 1
                 runs.append("")
-        return [run for run in map(tidy, runs) if run]
+        return [run for run in map(normalise_text, runs) if run]
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Handle the start of an element."""
@@ -206,7 +206,7 @@ class PageTables:
 
     def _start_in_table(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "table" or not self._open_tables:
-            self._open_tables.append(_Table())
+            self._open_tables.append(_OpenTable())
             self._tables.append(self._open_tables[-1])
         table = self._open_tables[-1]
         if tag == "tr":
@@ -218,7 +218,7 @@ class PageTables:
         if tag in CELL_TAGS:
             cell.columns, cell.rows = _read_spans(attributes)
             cell.is_head = tag == "th" or table.in_head
-            table.add(cell)
+            table.add_cell(cell)
         elif tag == "caption":
             table.caption = cell
         else:

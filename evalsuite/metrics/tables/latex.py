@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, tidy
+from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, normalise_text
 from evalsuite.metrics.tables.latex_text import (
     BOLD,
     CAPTIONS,
@@ -92,7 +92,7 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CellReach:
     """The number of columns and rows that the current cell covers."""
 
     columns: int = 1  # At least 1.
@@ -106,7 +106,7 @@ class SpannedCell:
     """A cell before its text is copied to the positions that it covers."""
 
     text: str
-    span: Reach
+    span: CellReach
 
 
 class Tabular:
@@ -125,7 +125,7 @@ class Tabular:
         self.caption = ""
         self._rows: list[list[SpannedCell]] = [[]]
         self._text = TextReader(source)
-        self._span = Reach()
+        self._span = CellReach()
         self._head_starts = 0
         self._has_first_head = False
         self._is_bold = False
@@ -135,14 +135,14 @@ class Tabular:
         self._filled = 0
         self._next_separator = -1
         self._separators = TABS if source.tokens[begin].value == "tabbing" else frozenset()
-        columns, place = self._text.after_columns(source.tokens[begin].value, begin + 1)
+        columns, place = self._text.read_column_specification(source.tokens[begin].value, begin + 1)
         self.alignment = read_columns(columns)
         self._borders = columns.count("|")
         self._draws_rules = False
         if source.tokens[begin].value in TABULARRAY | NICE:
             self._read_options(begin, place)
         self._read_rows(*head)
-        self._read_rows(self._after_code_before(place), self.end)
+        self._read_rows(self._skip_code_before(place), self.end)
         self._end_row()
 
     def _read_options(self, begin: int, end: int) -> None:
@@ -155,9 +155,9 @@ class Tabular:
             tokens, start = self.source.tokens, first + match.end()
             place = next((at for at in range(begin, end) if tokens[at].end > start), end)
             if place < end and tokens[place].kind == "open":
-                self.caption = self._text.read_all(place, self.source.group_end(place))
+                self.caption = self._text.read_all(place, self.source.find_group_end(place))
             else:
-                self.caption = tidy(re.split(r"[,\]{}]", self.source.text[start : tokens[end - 1].end])[0])
+                self.caption = normalise_text(re.split(r"[,\]{}]", self.source.text[start : tokens[end - 1].end])[0])
 
     def _read_rows(self, place: int, end: int) -> None:
         inside = 0
@@ -168,10 +168,10 @@ class Tabular:
                 if not inside and tokens[place].kind == "blank" and self._lacks_row_end(place, end):
                     self._refused += 1
                     self._end_row()
-                place = self._text.read(place)
+                place = self._text.read_token(place)
                 continue
             inside = max(0, inside + self._step_inside(place))
-            place = self._read_inside(place) if inside else self._read(place)
+            place = self._read_cell_token(place) if inside else self._read_token(place)
 
     def _lacks_row_end(self, place: int, end: int) -> bool:
         """Tell whether a row ends at this line break without an end mark: the row is full, and cells follow."""
@@ -192,7 +192,7 @@ class Tabular:
         token = self.source.tokens[place]
         return (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS)
 
-    def read(self, caption: str = "") -> CellGrid:
+    def read_table(self, caption: str = "") -> CellGrid:
         """Build the table; the caption is used if the environment contains none."""
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
@@ -220,7 +220,7 @@ class Tabular:
             grid.append(row)
             written.append(any(row))
         for row_place, column_place, cell in hanging:
-            _fill(grid, row_place, column_place, cell)
+            _fill_spanned_cells(grid, row_place, column_place, cell)
         rows = tuple(tuple(row) for row, keep in zip(grid, written, strict=True) if keep)
         kept = list(accumulate(written, initial=0))
         return CellGrid(
@@ -252,7 +252,7 @@ class Tabular:
             return 0
         return 1 if partner > place else -1
 
-    def _read(self, place: int) -> int:
+    def _read_token(self, place: int) -> int:
         """Read a token that belongs to the tabular itself; return the index after the token and its arguments."""
         token = self.source.tokens[place]
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
@@ -260,18 +260,18 @@ class Tabular:
             return place + 1
         if self._ends_row(place):
             self._end_row()
-            return self.source.option_end(self.source.after_star(place + 1))
+            return self.source.find_option_end(self.source.skip_star(place + 1))
         if token.kind == "macro":
             return self._read_structure(token.value, place)
-        return self._read_inside(place)
+        return self._read_cell_token(place)
 
     def _read_structure(self, name: str, place: int) -> int:
         """Read a macro that may describe the table as a whole."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
-        if name in TABLE_HEADS and (end := self.source.group_end(place + 1)) > place + 1:
-            self._read_rows(self.source.after_blank(place + 1) + 1, end - 1)
+        if name in TABLE_HEADS and (end := self.source.find_group_end(place + 1)) > place + 1:
+            self._read_rows(self.source.skip_blank(place + 1) + 1, end - 1)
             return end
         if name == "CodeAfter":
             return self.end
@@ -279,24 +279,24 @@ class Tabular:
             self._end_row()
             return place + 1
         if name == "kill":
-            self._text.take()
+            self._text.take_text()
             self._rows[-1], self._filled = [], 0
             return place + 1
         if name in HEADS_AND_FEET:
             self._end_head(name)
-        return self._read_inside(place)
+        return self._read_cell_token(place)
 
-    def _after_code_before(self, place: int) -> int:
+    def _skip_code_before(self, place: int) -> int:
         r"""Return the index after nicematrix's `\CodeBefore ... \Body`, which draws behind the table."""
-        first = self.source.after_blank(place)
+        first = self.source.skip_blank(place)
         if first >= self.end or not self._is_macro(first, ("CodeBefore",)):
             return place
         return next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
 
-    def _read_inside(self, place: int) -> int:
+    def _read_cell_token(self, place: int) -> int:
         """Read a token in a cell's text."""
         if self.source.tokens[place].kind != "macro":
-            return self._text.read(place)
+            return self._text.read_token(place)
         if self._is_macro(place, BOLD):
             self._is_bold = True
         elif self._is_macro(place, RULES):
@@ -304,7 +304,7 @@ class Tabular:
             self._refused += bool(self._rows[-1]) or self._text.has_text
         if self._is_macro(place, SPANNING):
             return self._read_span(self.source.tokens[place].value, place + 1)
-        return self._text.read(place)
+        return self._text.read_token(place)
 
     def _is_macro(self, place: int, names: Collection[str]) -> bool:
         token = self.source.tokens[place]
@@ -314,7 +314,7 @@ class Tabular:
         """Read which positions a cell covers; the cell's text, the last argument, is read like any other group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
-        (count, *_), place = self.source.arguments(place, 2)
+        (count, *_), place = self.source.read_arguments(place, 2)
         number = int(count) if WHOLE_NUMBER.fullmatch(count) else 1
         if name == "multicolumn":
             # TeX refuses a span that does not begin its cell.
@@ -326,9 +326,9 @@ class Tabular:
 
     def _read_written_span(self, name: str, place: int) -> int:
         r"""Read `\SetCell[r=2,c=3]{halign}` of tabularray or `\Block{2-3}{text}` of nicematrix."""
-        option = self.source.option_end(place)
+        option = self.source.find_option_end(place)
         if name == "Block":
-            (size,), place = self.source.arguments(place, 1)
+            (size,), place = self.source.read_arguments(place, 1)
             match = BLOCK.fullmatch(size)
             rows, columns = (int(match[1]), int(match[2])) if match else (1, 1)
         else:
@@ -336,16 +336,16 @@ class Tabular:
             raw = self.source.text[tokens[0].start : tokens[-1].end] if tokens else ""
             reach = dict(SET_CELL.findall(raw))
             rows, columns = int(reach.get("r", 1)), int(reach.get("c", 1))
-            place = self.source.group_end(option)
-        self._span = Reach(max(1, columns), max(1, rows), writes_columns=True)
+            place = self.source.find_group_end(option)
+        self._span = CellReach(max(1, columns), max(1, rows), writes_columns=True)
         return place
 
     def _end_cell(self) -> None:
-        self._rows[-1].append(SpannedCell(self._text.take(), self._span))
+        self._rows[-1].append(SpannedCell(self._text.take_text(), self._span))
         self._filled += self._span.columns
         if self._is_bold:
             self._bold.append(self._rows[-1][-1].text)
-        self._span, self._is_bold = Reach(), False
+        self._span, self._is_bold = CellReach(), False
 
     def _end_row(self) -> None:
         self._end_cell()
@@ -360,7 +360,7 @@ class Tabular:
         self._head_starts = len(self._rows) - 1
 
 
-def _fill(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
+def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
     """Copy a cell's text into the blank cells that it covers, below or above."""
     if not cell.text:
         # Copying blank texts would only cost time: each cell would visit all rows that it covers.
@@ -417,13 +417,13 @@ def read_latex(text: str) -> list[CellGrid]:
             continue
         place += 1
     names = {table: name for float_ in floats for table, name in zip(float_.tables, float_.captions, strict=False)}
-    read = [table.read(names.get(place, "")) for place, table in enumerate(tables)]
+    read = [table.read_table(names.get(place, "")) for place, table in enumerate(tables)]
     return [table for table in read if table.rows]
 
 
 def _read_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
     """Return the index after a head that precedes its table, and the range of tokens within the head's braces."""
-    end = source.group_end(place + 1)
+    end = source.find_group_end(place + 1)
     if end == place + 1:
         return end, (0, 0)
-    return end, (source.after_blank(place + 1) + 1, end - 1)
+    return end, (source.skip_blank(place + 1) + 1, end - 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from evalsuite.metrics.tables.grid import tidy
+from evalsuite.metrics.tables.grid import normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,7 @@ LONGEST_OPTION = 40
 
 
 @cache
-def known_macros() -> frozenset[str]:
+def list_known_macros() -> frozenset[str]:
     """Return the names of the macros that this module or pylatexenc describes."""
     from pylatexenc import latex2text, latexwalker
 
@@ -171,10 +171,10 @@ class LatexSource:
 
     def __post_init__(self) -> None:
         self.text = FORMULA.sub(_remove_spaces, self.text)
-        self.tokens = list(_tokens(self.text))
-        self._pair()
+        self.tokens = list(_split_tokens(self.text))
+        self._pair_groups()
 
-    def _pair(self) -> None:
+    def _pair_groups(self) -> None:
         waiting: list[int] = []
         environments: Counter[str] = Counter()
         for place, token in enumerate(self.tokens):
@@ -185,63 +185,63 @@ class LatexSource:
                 environments[token.value] += 1
             elif token.kind == "close" and waiting and self.tokens[waiting[-1]].kind == "open":
                 environments["{"] -= 1
-                self._join(waiting.pop(), place)
+                self._join_tokens(waiting.pop(), place)
             elif token.kind == "end" and environments[token.value]:
-                self._close(waiting, environments, place)
+                self._close_environment(waiting, environments, place)
         for begin in waiting:
             if self.tokens[begin].kind == "begin":
                 self.partner[begin] = len(self.tokens)
 
-    def _close(self, waiting: list[int], environments: Counter[str], end: int) -> None:
+    def _close_environment(self, waiting: list[int], environments: Counter[str], end: int) -> None:
         """End an environment, and with it the inner environments that have no end of their own."""
         while True:
             begin = waiting.pop()
             opening = self.tokens[begin]
             environments[opening.value] -= 1
             if opening.kind == "begin" and opening.value == self.tokens[end].value:
-                self._join(begin, end)
+                self._join_tokens(begin, end)
                 return
             if opening.kind == "begin":
                 self.partner[begin] = end
 
-    def _join(self, first: int, last: int) -> None:
+    def _join_tokens(self, first: int, last: int) -> None:
         self.partner[first], self.partner[last] = last, first
 
     def is_mention(self, place: int) -> bool:
         """Tell whether a `begin` is only mentioned in prose, because it has neither an argument nor an end."""
-        return self.group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
+        return self.find_group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
-    def group_end(self, place: int) -> int:
+    def find_group_end(self, place: int) -> int:
         """Return the index after the group that starts here or after blanks; return `place` if no group starts."""
-        at = self.after_blank(place)
+        at = self.skip_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
         return place
 
-    def group_text(self, place: int) -> str:
+    def read_group(self, place: int) -> str:
         """Return the raw text of the group that starts here, without its braces; empty if no group starts."""
-        end = self.group_end(place)
+        end = self.find_group_end(place)
         if end == place:
             return ""
-        return self.text[self.tokens[self.after_blank(place)].end : self.tokens[end - 1].start]
+        return self.text[self.tokens[self.skip_blank(place)].end : self.tokens[end - 1].start]
 
-    def arguments(self, place: int, count: int) -> tuple[list[str], int]:
+    def read_arguments(self, place: int, count: int) -> tuple[list[str], int]:
         r"""Return the raw texts of this many arguments, empty for missing ones, and the index after the arguments.
 
         Optional arguments are skipped. An argument of one character needs no braces, such as the star in
         `\multirow{2}*{...}`.
         """
         texts: list[str] = []
-        place = self.option_end(place)
+        place = self.find_option_end(place)
         while len(texts) < count:
-            at, end = self.after_blank(place), self.group_end(place)
+            at, end = self.skip_blank(place), self.find_group_end(place)
             if end > place:
-                texts.append(self.group_text(place))
+                texts.append(self.read_group(place))
             elif self._is_text_of(at, count - len(texts)):
                 texts, end = [*texts, *self.tokens[at].value], at + 1
             else:
                 break
-            place = self.option_end(end)
+            place = self.find_option_end(end)
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
@@ -250,12 +250,12 @@ class LatexSource:
             return False
         return len(self.tokens[place].value) <= longest
 
-    def option_end(self, place: int, brackets: str = "[]") -> int:
+    def find_option_end(self, place: int, brackets: str = "[]") -> int:
         """Return the index after the optional argument that starts here; return `place` if none starts.
 
         The argument must end within a few tokens; a bracket without an end is text.
         """
-        at = self.after_blank(place)
+        at = self.skip_blank(place)
         if at >= len(self.tokens) or self.tokens[at].value != brackets[0]:
             return place
         for _ in range(LONGEST_OPTION):
@@ -268,11 +268,11 @@ class LatexSource:
                 at = self.partner.get(at, at)
         return place
 
-    def after_star(self, place: int) -> int:
+    def skip_star(self, place: int) -> int:
         """Return this index, or the next index if this token is a star."""
         return place + (place < len(self.tokens) and self.tokens[place].value == "*")
 
-    def after_blank(self, place: int) -> int:
+    def skip_blank(self, place: int) -> int:
         """Return this index, or the next index if this token is white space."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
 
@@ -283,7 +283,7 @@ def _remove_spaces(formula: re.Match[str]) -> str:
     return SPACE_IN_FORMULA.sub("", SPACE_IN_FORMULA.sub("", joined))
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _split_tokens(text: str) -> Iterator[Token]:
     for match in TOKEN.finditer(text):
         kind = match.lastgroup
         if kind and kind not in IGNORED:
@@ -322,9 +322,9 @@ class TextReader:
         self._accent = ""
         self._fractions = 0
 
-    def take(self) -> str:
+    def take_text(self) -> str:
         """Return the collected text, normalised, and start again without text."""
-        text = tidy("".join(self._pieces))
+        text = normalise_text("".join(self._pieces))
         self._pieces.clear()
         self._accent, self.has_text = "", False
         return text
@@ -332,26 +332,26 @@ class TextReader:
     def read_all(self, place: int, end: int) -> str:
         """Return the text of a range of tokens."""
         while place < end:
-            place = self.read(place)
-        return self.take()
+            place = self.read_token(place)
+        return self.take_text()
 
-    def read(self, place: int) -> int:
+    def read_token(self, place: int) -> int:
         """Read the token at this index; return the index after the token and its arguments that are not text."""
         token = self.source.tokens[place]
         if token.kind in {"text", "verbatim"}:
-            self._add(token.value)
+            self._add_text(token.value)
         elif token.kind in {"blank", "ampersand", "end"}:
-            self._add(" ")
+            self._add_text(" ")
         elif token.kind == "sign":
             self._read_sign(token.value)
         elif token.kind == "macro":
             return self._read_macro(token.value, place + 1)
         elif token.kind == "begin":
-            self._add(" ")
-            return self._after_environment_arguments(token.value, place + 1)
+            self._add_text(" ")
+            return self._skip_environment_arguments(token.value, place + 1)
         return place + 1
 
-    def _add(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if self._accent and text.strip():
             text, self._accent = text[0] + self._accent + text[1:], ""
         if not self.has_text and text and not text.isspace():
@@ -362,19 +362,23 @@ class TextReader:
         if sign in ACCENTS:
             self._accent = ACCENTS[sign]
         elif sign == "\\" or sign in SIGN_SPACES:
-            self._add(" ")
+            self._add_text(" ")
         elif sign not in SIGN_NOTHING:
-            self._add(sign)
+            self._add_text(sign)
 
     def _read_macro(self, name: str, place: int) -> int:
-        if name in FRACTIONS and self._fractions < DEEPEST_FRACTION and (end := self.source.group_end(place)) > place:
+        if (
+            name in FRACTIONS
+            and self._fractions < DEEPEST_FRACTION
+            and (end := self.source.find_group_end(place)) > place
+        ):
             return self._read_fraction(place, end)
         if name in CHARACTERS:
-            self._add(CHARACTERS[name])
+            self._add_text(CHARACTERS[name])
         elif name in SILENT:
-            return self._after_arguments(place, SILENT[name])
+            return self._skip_arguments(place, SILENT[name])
         elif name in SWITCHES or name in ROW_END_MACROS:
-            self._add(" " if name in SPACES else "")
+            self._add_text(" " if name in SPACES else "")
         elif name in LETTER_ACCENTS:
             self._accent = LETTER_ACCENTS[name]
         else:
@@ -383,65 +387,65 @@ class TextReader:
 
     def _read_fraction(self, place: int, middle: int) -> int:
         """Join both arguments by a slash, because without a slash one half would become 12."""
-        end = self.source.group_end(middle)
+        end = self.source.find_group_end(middle)
         self._fractions += 1
         for start, stop in ((place, middle), (middle, end)):
-            at = self.source.after_blank(start) + 1
+            at = self.source.skip_blank(start) + 1
             while at < stop - 1:
-                at = self.read(at)
+                at = self.read_token(at)
             if start == place:
-                self._add("/")
+                self._add_text("/")
         self._fractions -= 1
         return max(end, middle)
 
     def _read_unknown(self, name: str, place: int) -> int:
         if character := _find_character(name):
-            self._add(character)
+            self._add_text(character)
             return place
-        after = self.source.option_end(self.source.after_star(place))
-        if self.source.group_end(after) == after or name in KEPT:
-            self._add(f"\\{name} ")
+        after = self.source.find_option_end(self.source.skip_star(place))
+        if self.source.find_group_end(after) == after or name in KEPT:
+            self._add_text(f"\\{name} ")
             return place
         return after
 
-    def _after_arguments(self, place: int, groups: int) -> int:
-        place = self.source.option_end(self.source.after_star(place))
+    def _skip_arguments(self, place: int, groups: int) -> int:
+        place = self.source.find_option_end(self.source.skip_star(place))
         if groups:
             # A rule without arguments, such as `\hline`, may stand before a cell in parentheses.
-            place = self.source.option_end(place, "()")
+            place = self.source.find_option_end(place, "()")
         for _ in range(groups):
-            place = self.source.option_end(self.source.group_end(place))
+            place = self.source.find_option_end(self.source.find_group_end(place))
         return place
 
-    def _after_environment_arguments(self, name: str, place: int) -> int:
+    def _skip_environment_arguments(self, name: str, place: int) -> int:
         if name in TABULARS:
-            return self.after_columns(name, place)[1]
+            return self.read_column_specification(name, place)[1]
         if name in {"minipage", "adjustbox", "threeparttable"}:
-            return self.source.group_end(self.source.option_end(place))
+            return self.source.find_group_end(self.source.find_option_end(place))
         return place
 
-    def after_columns(self, name: str, place: int) -> tuple[str, int]:
+    def read_column_specification(self, name: str, place: int) -> tuple[str, int]:
         """Return a tabular's raw column specification, and the index at which its body starts."""
         if name == "tabbing":
             return "", place
-        place = self.source.option_end(place)
+        place = self.source.find_option_end(place)
         if name in WIDTH_FIRST:
-            place = self.source.option_end(self.source.group_end(place))
+            place = self.source.find_option_end(self.source.find_group_end(place))
         if name in {"tabu", "longtabu"}:
             ahead = range(place, place + FARTHEST_COLUMNS)
-            place = next((at for at in ahead if self.source.group_end(at) > at), place)
-        columns, end = self.source.group_text(place), self.source.group_end(place)
+            place = next((at for at in ahead if self.source.find_group_end(at) > at), place)
+        columns, end = self.source.read_group(place), self.source.find_group_end(place)
         if name in TABULARRAY and "=" in columns:
             setting = COLUMN_SETTING.search(columns)
             columns = (setting[1] or setting[2] or "") if setting else ""
-        return columns, self.source.option_end(end) if name in NICE else end
+        return columns, self.source.find_option_end(end) if name in NICE else end
 
 
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
     """Return the caption whose macro is at this index, and the index after the caption."""
-    start = source.after_star(place + 1)
+    start = source.skip_star(place + 1)
     if source.tokens[place].value == "captionof":  # The macro's first argument is the kind of float.
-        start = source.group_end(start)
-    start = source.option_end(start)
-    end = source.group_end(start)
+        start = source.find_group_end(start)
+    start = source.find_option_end(start)
+    end = source.find_group_end(start)
     return TextReader(source).read_all(start, end), max(end, place + 1)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.metrics.tables.grid import CellGrid, tidy
+from evalsuite.metrics.tables.grid import CellGrid, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,22 +50,24 @@ def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
         elif value and len(heads) == len(value):
             width = max(map(len, heads))
             rows = [list(value), *map(list, zip(*(item + [""] * (width - len(item)) for item in heads), strict=True))]
-        elif value and all(isinstance(item, dict) and _is_flat(item) for item in value.values()):
+        elif value and all(isinstance(item, dict) and _is_flat_record(item) for item in value.values()):
             rows = _list_rows([{"": key, **item} for key, item in value.items()])
-        elif value and _is_flat(value):
+        elif value and _is_flat_record(value):
             rows = [list(pair) for pair in value.items()]
         elif depth:
             for key, item in value.items():
                 yield from _list_json_tables(item, key, depth - 1)
     if rows:
-        yield CellGrid(tuple(tuple(tidy(_write_cell(cell)) for cell in row) for row in rows), name=tidy(name))
+        yield CellGrid(
+            tuple(tuple(normalise_text(_write_cell(cell)) for cell in row) for row in rows), name=normalise_text(name)
+        )
 
 
-def _is_flat(record: Mapping[str, Any]) -> bool:
+def _is_flat_record(record: Mapping[str, Any]) -> bool:
     return not any(isinstance(value, dict | list) for value in record.values())
 
 
-def as_markup(table: Any, markup: Format) -> str:
+def write_as_markup(table: Any, markup: Format) -> str:
     """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged."""
     return table if isinstance(table, str) else write_table(_list_rows(table), markup)
 

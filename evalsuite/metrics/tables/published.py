@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import CellGrid
-from evalsuite.metrics.tables.sequences import matching_ratio
+from evalsuite.metrics.tables.sequences import compute_matching_ratio
 from evalsuite.metrics.tables.table_score import match_tables
 
 if TYPE_CHECKING:
@@ -48,14 +48,17 @@ class F1(float):
     @classmethod
     def mean(cls, matched: Sequence[Matched]) -> F1:
         """Average each of the three rates over tables."""
-        rates = [(_divide(2 * one, two + three), _divide(one, two), _divide(one, three)) for one, two, three in matched]
+        rates = [
+            (_divide_or_zero(2 * one, two + three), _divide_or_zero(one, two), _divide_or_zero(one, three))
+            for one, two, three in matched
+        ]
         f1, precision, recall = (sum(column) / len(rates) for column in zip(*rates, strict=True))
         mean = cls(f1)
         mean.precision, mean.recall = precision, recall
         return mean
 
 
-def _divide(part: float, whole: float) -> float:
+def _divide_or_zero(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
@@ -268,7 +271,7 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> F1:  # 
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _compute_grits(_fill_rows(wanted), _fill_rows(predicted), matching_ratio),
+        lambda predicted, wanted: _compute_grits(_fill_rows(wanted), _fill_rows(predicted), compute_matching_ratio),
     )
 
 
@@ -389,7 +392,7 @@ def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> Matched:
     filled = _fill_rows(predicted)
     transposed = list(zip(*filled, strict=True))
     matched = [_match_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed)]
-    return max(matched, key=lambda match: _divide(match[0], match[1] + match[2]))
+    return max(matched, key=lambda match: _divide_or_zero(match[0], match[1] + match[2]))
 
 
 def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
@@ -492,23 +495,23 @@ def _compute_f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]
 
 
 def _compute_f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
-    alike = [[_compare_elements(one, two) for two in wanted] for one in predicted]
+    alike = [[_compute_similarities(one, two) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _compare_elements(one: TableElement, two: TableElement) -> float:
+def _compute_similarities(one: TableElement, two: TableElement) -> float:
     product = 1.0
     for left, right in zip(one, two, strict=True):
-        product *= _chrf(left, right)
+        product *= _compute_chrf(left, right)
         if not product:
             break
     return product
 
 
 @lru_cache(maxsize=65_536)
-def _chrf(one: str, two: str) -> float:
+def _compute_chrf(one: str, two: str) -> float:
     from sacrebleu import sentence_chrf
 
     return float(sentence_chrf(one, [two]).score) / 100

@@ -13,8 +13,8 @@ from itertools import groupby, pairwise, product, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.metrics.tables.cells import cell_value
-from evalsuite.metrics.tables.grid import FORMATS, CellGrid, Span, tidy
+from evalsuite.metrics.tables.cells import normalise_cell
+from evalsuite.metrics.tables.grid import FORMATS, CellGrid, Span, normalise_text
 from evalsuite.metrics.tables.html import LIST_TAGS, WHITELIST, PageTables
 from evalsuite.metrics.tables.latex import read_latex
 from evalsuite.metrics.tables.plain_data import find_json_tables
@@ -45,15 +45,15 @@ def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - th
     return read_latex(text) if format == "latex" else _read_markdown(text)
 
 
-def _read_as(text: str, markup: Format) -> MarkupReading:
+def _read_in_format(text: str, markup: Format) -> MarkupReading:
     tables = read_tables(text, markup)
-    return MarkupReading(markup, text, tuple(table for table in tables if any(map(cell_value, table.cells))))
+    return MarkupReading(markup, text, tuple(table for table in tables if any(map(normalise_cell, table.cells))))
 
 
-def read_all(answer: str, wanted: Format) -> list[MarkupReading]:
+def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
     """Read an answer in each possible markup, the wanted markup first; skip readings without tables."""
     readings = [
-        _read_as(strip_answer(answer, markup), markup)
+        _read_in_format(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
     ]
@@ -74,13 +74,13 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
         before = ""
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
-        yield _read_as(strip_answer(text, "html"), "html")
+        yield _read_in_format(strip_answer(text, "html"), "html")
     if GRID.search(text):
         usual = _read_markdown(text)
         for joins in (True, False):
             if (tables := _read_markdown(text, joins=joins)) != usual:
                 yield MarkupReading("markdown", text.strip(), tuple(tables))
-    printed = _read_printed(text)
+    printed = _read_printed_frames(text)
     without_index = list(map(_drop_counting_index, printed))
     for tables in (printed, without_index) if without_index != printed else filter(None, [printed]):
         yield MarkupReading("markdown", text.strip(), tuple(tables))
@@ -119,14 +119,14 @@ def _write_wiki_as_html(text: str) -> str:
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without tables, the list items or texts become one column."""
-    reading = _read_as(reference, markup)
+    reading = _read_in_format(reference, markup)
     if not reading.tables:
         reading = next((other for other in _read_others(reference) if other.tables), reading)
     if reading.tables or markup != "html":
         return reading
     page = PageTables(reference)
     items = page.texts(LIST_TAGS) or page.texts(WHITELIST)
-    if not any(map(cell_value, items)):
+    if not any(map(normalise_cell, items)):
         return reading
     return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),), is_list=True)
 
@@ -152,18 +152,18 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     """
     before, stripped = "", answer
     while stripped != before:
-        before, stripped = stripped, _strip_once(stripped, format)
+        before, stripped = stripped, _strip_layer(stripped, format)
     return stripped
 
 
-def _strip_once(answer: str, markup: Format) -> str:
+def _strip_layer(answer: str, markup: Format) -> str:
     if markup == "markdown":
         # Remove fences line by line, because the names of tables may be outside of them.
         # A tab at the start or end of a line separates a blank cell.
         return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
-    blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut(block, piece))]
-    return "\n\n".join(blocks) or _cut(answer, piece) or answer.strip()
+    blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_pieces(block, piece))]
+    return "\n\n".join(blocks) or _cut_to_pieces(answer, piece) or answer.strip()
 
 
 def _find_fenced_blocks(answer: str) -> Iterator[str]:
@@ -182,7 +182,7 @@ def _find_fenced_blocks(answer: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _cut(text: str, piece: re.Pattern[str]) -> str:
+def _cut_to_pieces(text: str, piece: re.Pattern[str]) -> str:
     """Cut a text from its first opening piece to its last piece, or to its end if the last piece opens an element."""
     # A truncated answer ends within the element that it opened last.
     pieces = list(piece.finditer(text))
@@ -230,17 +230,17 @@ LONGEST_NAME = 80
 
 
 @dataclass(slots=True)
-class _Block:
+class _PipeBlock:
     """Adjacent lines with pipes, and the name above them."""
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
     joins: bool | None = None  # Whether to join the lines between two rules of a grid; None decides by blank cells.
 
-    def tables(self) -> list[CellGrid]:
+    def read_tables_of_block(self) -> list[CellGrid]:
         if not _is_table(self.lines):
             return []
-        name = tidy(self.name.lstrip("-+>").strip("#*_:` \t"))
+        name = normalise_text(self.name.lstrip("-+>").strip("#*_:` \t"))
         if grid := _read_spanned_grid(self.lines):
             return [replace(grid, name=name)]
         split = [_split_row(line) for line in self.lines]
@@ -270,21 +270,21 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     name if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
-    block = _Block(joins=joins)
+    block = _PipeBlock(joins=joins)
     if any(bar in text for bar in BOX_BARS):
         text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
     for line in _split_lines(text):
         if _is_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
             block.lines.append(line)
             continue
-        tables += block.tables()
+        tables += block.read_tables_of_block()
         if block.lines:
-            block = _Block(joins=joins)
+            block = _PipeBlock(joins=joins)
         if _is_name(line):
             block.name = line
         elif line and not _is_ornament(line):
             block.name = ""
-    return tables + block.tables() or _read_delimited(text)
+    return tables + block.read_tables_of_block() or _read_delimited(text)
 
 
 def _write_box_in_ascii(line: str) -> str:
@@ -336,7 +336,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
             left, right, bottom = edges[column] + 1, edges[last], row
             while bottom + 1 < len(parts) and not set(lines[parts[bottom][1]][left:right]) <= set("-=+:"):
                 bottom += 1
-            text = tidy(" ".join(line[left:right] for line in lines[start : parts[bottom][1]]))
+            text = normalise_text(" ".join(line[left:right] for line in lines[start : parts[bottom][1]]))
             places = list(product(range(row, bottom + 1), range(column, last)))
             # A bar within a span is a border that is not aligned.
             if not texts.keys().isdisjoint(places) or (last > column + 1 and "|" in text):
@@ -407,7 +407,7 @@ def _split_row(line: str) -> tuple[str, ...]:
         cells = cells[1:]
     if cells and not cells[-1].strip():
         cells = cells[:-1]
-    return tuple(tidy(cell.replace("\\|", "|")) for cell in cells)
+    return tuple(normalise_text(cell.replace("\\|", "|")) for cell in cells)
 
 
 def _is_separator(place: int, row: tuple[str, ...]) -> bool:
@@ -455,8 +455,10 @@ def _read_block(block: str) -> CellGrid | None:
         return None
     # The line above may be the name of the table.
     above = parsed.index(rows[0]) - 1
-    name = tidy(delimiter.join(parsed[above]).strip("#*_:` \t")) if above >= 0 else ""
-    return CellGrid(tuple(tuple(map(tidy, row)) for row in rows), name=name if len(name) <= LONGEST_NAME else "")
+    name = normalise_text(delimiter.join(parsed[above]).strip("#*_:` \t")) if above >= 0 else ""
+    return CellGrid(
+        tuple(tuple(map(normalise_text, row)) for row in rows), name=name if len(name) <= LONGEST_NAME else ""
+    )
 
 
 def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
@@ -479,7 +481,7 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
         if place in rulers:
             continue
         fields = SPACES.split(lines[place].strip())
-        row = tuple(map(tidy, fields)) if len(fields) == len(starts) else _cut_line(lines[place], starts)
+        row = tuple(map(normalise_text, fields)) if len(fields) == len(starts) else _cut_line(lines[place], starts)
         if is_rest:
             row = tuple("" if cell in {"..", "\\"} else cell for cell in row)
         if is_rest and rows and not lines[place][starts[0] : starts[1]].strip():
@@ -491,15 +493,15 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
 
 
 def _cut_line(line: str, starts: Sequence[int]) -> tuple[str, ...]:
-    return tuple(tidy(line[start:end]) for start, end in pairwise([*starts, None]))
+    return tuple(normalise_text(line[start:end]) for start, end in pairwise([*starts, None]))
 
 
 def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Join the lines of a row whose cells are wrapped."""
-    return tuple(map(tidy, map(" ".join, zip_longest(*rows, fillvalue=""))))
+    return tuple(map(normalise_text, map(" ".join, zip_longest(*rows, fillvalue=""))))
 
 
-def _read_printed(text: str) -> list[CellGrid]:
+def _read_printed_frames(text: str) -> list[CellGrid]:
     """Read frames as pandas prints them: positions that are blank in all lines separate the columns.
 
     A backslash ends the head of a frame whose other columns follow below. Rows and columns of dots mark omitted data
@@ -556,7 +558,7 @@ def _read_list_table(lines: list[str]) -> CellGrid:
             rows[-1].append(cell[2])
         elif rows:
             rows[-1][-1] += f" {line}"
-    return CellGrid(tuple(tuple(map(tidy, row)) for row in rows))
+    return CellGrid(tuple(tuple(map(normalise_text, row)) for row in rows))
 
 
 def _parse_rows(lines: list[str], delimiter: str) -> Iterator[list[str]]:

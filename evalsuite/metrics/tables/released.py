@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import FORMATS, VARIANTS
 from evalsuite.metrics.tables.html import WHITELIST, parse_html
-from evalsuite.metrics.tables.sequences import levenshtein_similarity, matching_ratio
+from evalsuite.metrics.tables.sequences import compute_levenshtein_similarity, compute_matching_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class ReleasedPage:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - lxml's signature
         """Handle the start of an element."""
         if self._pieces:
-            self._flush()
+            self._end_text()
         if tag in OPENING:
             self._open.append(len(self.elements))
             self.elements.append((tag, self._length, self._length))
@@ -68,7 +68,7 @@ class ReleasedPage:
     def end(self, tag: str) -> None:
         """Handle the end of an element."""
         if self._pieces:
-            self._flush()
+            self._end_text()
         if tag in CLOSING:
             place = self._open.pop()
             self.elements[place] = (*self.elements[place][:2], self._length)
@@ -83,11 +83,11 @@ class ReleasedPage:
 
     def close(self, *_: str) -> None:
         """End a text at the end of the page, a comment, a processing instruction or a document type."""
-        self._flush()
+        self._end_text()
 
     comment = pi = doctype = close
 
-    def _flush(self) -> None:
+    def _end_text(self) -> None:
         """End a text: pieces without a tag between them are one text."""
         text = "".join(self._pieces)
         self._pieces.clear()
@@ -97,18 +97,18 @@ class ReleasedPage:
             self._texts.append(text)
             self._length += len(text)
 
-    def cells(self, tags: Collection[str]) -> list[str]:
+    def list_cells(self, tags: Collection[str]) -> list[str]:
         """Return the texts of elements with these tags; without tags, the nonempty texts of whitelisted elements."""
         if tags:
             return [self.text[start:end] for tag, start, end in self.elements if tag in tags]
         return [self.text[start:end] for _, start, end in self.elements if start < end]
 
-    def cell_tags(self) -> tuple[str, ...]:
+    def find_cell_tags(self) -> tuple[str, ...]:
         """Return the tags that mark cells if this page is the reference."""
         present = {tag for tag, _, _ in self.elements}
         return next((tags for tag, tags in CELLS.items() if tag in present), ())
 
-    def tree(self) -> str:
+    def write_tag_tree(self) -> str:
         """Return the flattened tag tree of the released script, with one character per tag.
 
         For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the
@@ -134,12 +134,12 @@ class ReleasedPage:
         return "".join(walks[0])
 
 
-def html_parts(prediction: str, reference: str) -> dict[str, float]:
+def compute_html_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for HTML."""
     predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
-    tags = wanted.cell_tags()
-    cells, wanted_cells = predicted.cells(tags), wanted.cells(tags)
-    tree, wanted_tree = predicted.tree(), wanted.tree()
+    tags = wanted.find_cell_tags()
+    cells, wanted_cells = predicted.list_cells(tags), wanted.list_cells(tags)
+    tree, wanted_tree = predicted.write_tag_tree(), wanted.write_tag_tree()
     return {
         "num_cells_match": float(len(cells) == len(wanted_cells)),
         **_make_similarities("cells_text", cells, wanted_cells),
@@ -161,14 +161,14 @@ class LatexTable(NamedTuple):
     alignment: str = ""
 
 
-def latex_parts(prediction: str, reference: str) -> dict[str, float]:
+def compute_latex_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for LaTeX."""
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
         **_make_similarities("alignment", predicted.alignment, wanted.alignment),
         **_make_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
         "caption_match_score": float(predicted.caption == wanted.caption),
-        **_size_matches(predicted.rows, wanted.rows),
+        **_count_matches(predicted.rows, wanted.rows),
     }
 
 
@@ -176,7 +176,8 @@ def _read_latex(latex: str) -> LatexTable:
     """Return the first tabular of a text; without a tabular, return an empty table without a caption."""
     nodes = _parse_latex(latex)
     tabular = next(
-        (node for node in _walk_once(nodes) if _kind(node) == "Environment" and node.envname == "tabular"), None
+        (node for node in _walk_once(nodes) if _get_node_kind(node) == "Environment" and node.envname == "tabular"),
+        None,
     )
     if not tabular:
         return LatexTable([])
@@ -185,7 +186,7 @@ def _read_latex(latex: str) -> LatexTable:
     # The alignment is nearly always empty, because the script skips the group that contains the columns. Characters
     # remain only if pylatexenc takes something else as the argument: of `\begin{tabular}[t]{ll}`, it takes the `[`.
     arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
-    alignment = "".join(node.chars for node in arguments if _kind(node) == "Chars")
+    alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
 
 
@@ -217,17 +218,17 @@ def _explain_refusal(latex: str, why: str) -> str:
     )
 
 
-def _kind(node: Any) -> str:
+def _get_node_kind(node: Any) -> str:
     """Return the short name of a node's class (`Chars` for `LatexCharsNode`); empty for a missing argument."""
     return "" if node is None else type(node).__name__.removeprefix("Latex").removesuffix("Node")
 
 
-def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
+def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
     """Yield each node twice, on entering and on leaving it: arguments of macros and environments before bodies."""
     unseen = [(node, True) for node in reversed(nodes)]
     while unseen:
         node, entering = unseen.pop()
-        if not groups and _kind(node) == "Group":
+        if not groups and _get_node_kind(node) == "Group":
             continue
         yield node, entering
         if entering:
@@ -238,14 +239,14 @@ def _walk(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, b
 
 
 def _walk_once(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
-    return (node for node, entering in _walk(nodes, groups=groups) if entering)
+    return (node for node, entering in _walk_nodes(nodes, groups=groups) if entering)
 
 
 def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
     r"""Split rows at `\\` and cells at `&`, ignoring groups, other macros and blank cells."""
     rows: list[list[str]] = [[""]]
     for node in _walk_once(nodes, groups=False):
-        kind = _kind(node)
+        kind = _get_node_kind(node)
         if kind == "Chars":
             rows[-1][-1] += node.chars
         elif kind == "Specials" and node.specials_chars == "&":
@@ -261,18 +262,18 @@ def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
 def _read_caption(nodes: Sequence[Any]) -> str:
     r"""Return the text of the first group that starts after a `\caption`; without a caption, the word `None`."""
     has_begun = False
-    for node, entering in _walk(nodes):
-        if has_begun and entering and _kind(node) == "Group":
+    for node, entering in _walk_nodes(nodes):
+        if has_begun and entering and _get_node_kind(node) == "Group":
             return _join_group(node.nodelist)
-        has_begun |= not entering and _kind(node) == "Macro" and node.macroname == "caption"
+        has_begun |= not entering and _get_node_kind(node) == "Macro" and node.macroname == "caption"
     return "None"
 
 
 def _join_group(nodes: Sequence[Any]) -> str:
     """Join characters, specials and the delimiters of groups."""
     pieces = []
-    for node, entering in _walk(nodes):
-        kind = _kind(node)
+    for node, entering in _walk_nodes(nodes):
+        kind = _get_node_kind(node)
         if kind == "Group":
             pieces.append(node.delimiters[0 if entering else 1])
         elif entering and kind == "Chars":
@@ -287,7 +288,7 @@ MARKDOWN_FORMAT = ("num_rows_match", "num_cols_match", "columns_levenshtein_scor
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 
 
-def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
+def compute_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for raw text, each as the mean over the two tables."""
     scored = []
     for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
@@ -295,7 +296,7 @@ def markdown_parts(prediction: str, reference: str) -> dict[str, float]:
         # The first row contains the names of the columns.
         columns = _make_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
         data = _make_similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
-        scored.append({**_size_matches(predicted, wanted), **columns, **data})
+        scored.append({**_count_matches(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
@@ -308,13 +309,13 @@ def _cut_tables(text: str) -> tuple[str, str]:
     """
     lower = text.lower()
     team = lower.find("team")
-    player = _find_from(lower, team, "player")
-    team_starts, team_ends = _find_from(lower, team, "|"), text[:player].rfind("|")
-    player_starts, player_ends = _find_from(lower, player, "|"), text.rfind("|")
+    player = _find_after(lower, team, "player")
+    team_starts, team_ends = _find_after(lower, team, "|"), text[:player].rfind("|")
+    player_starts, player_ends = _find_after(lower, player, "|"), text.rfind("|")
     return text[team_starts : team_ends + 1], text[player_starts : player_ends + 1]
 
 
-def _find_from(text: str, start: int, wanted: str) -> int:
+def _find_after(text: str, start: int, wanted: str) -> int:
     # A search from -1 sees only the last character. No name fits into one character, and a bar found there has the
     # index -1.
     return -1 if start == -1 else text.find(wanted, start)
@@ -333,12 +334,12 @@ def _read_markdown(text: str) -> list[list[str]]:
 
 def _make_similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
     return {
-        f"{name}_levenshtein_score": levenshtein_similarity(predicted, wanted),
-        f"{name}_difflib_score": matching_ratio(predicted, wanted),
+        f"{name}_levenshtein_score": compute_levenshtein_similarity(predicted, wanted),
+        f"{name}_difflib_score": compute_matching_ratio(predicted, wanted),
     }
 
 
-def _size_matches(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
+def _count_matches(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
     widths = [max(map(len, rows), default=0) for rows in (predicted, wanted)]
     return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
 
@@ -348,9 +349,9 @@ def _list_cells(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[str], Sequence[str]]] = {
-    "markdown": (markdown_parts, MARKDOWN_CONTENT, MARKDOWN_FORMAT),
-    "html": (html_parts, HTML_CONTENT, HTML_FORMAT),
-    "latex": (latex_parts, LATEX_CONTENT, LATEX_FORMAT),
+    "markdown": (compute_markdown_parts, MARKDOWN_CONTENT, MARKDOWN_FORMAT),
+    "html": (compute_html_parts, HTML_CONTENT, HTML_FORMAT),
+    "latex": (compute_latex_parts, LATEX_CONTENT, LATEX_FORMAT),
 }
 """For each format, the function that computes the parts, and the parts whose sums are the two scores."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
+def compute_levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
     """Return one minus the edit distance divided by twice the reference's length; 0.0 if the reference is empty.
 
     Source: the scripts released with Struc-Bench (arXiv 2309.08963). The measure is not symmetrical: an empty
@@ -34,7 +34,7 @@ MOST_PAIRS = 2_000
 """Product of the two lengths, and number of equal pairs, up to which difflib takes a few hundredths of a second."""
 
 
-def matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float:
+def compute_matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float:
     """Return `SequenceMatcher(None, ...).ratio()`: twice the number of matched elements over the number of all.
 
     The result equals difflib's to the last bit, in less time for long sequences. Two empty sequences give 1.0.
@@ -44,7 +44,7 @@ def matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float
     frequent = _limit_frequency(reference)
     if _suits_difflib(prediction, reference, frequent):
         return SequenceMatcher(None, prediction, reference).ratio()
-    return 2.0 * Matching(prediction, reference, frequent).size() / (len(prediction) + len(reference))
+    return 2.0 * Matching(prediction, reference, frequent).count_matched() / (len(prediction) + len(reference))
 
 
 def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
@@ -66,9 +66,9 @@ class Matching:
 
     def __init__(self, a: Sequence[str], b: Sequence[str], frequent: int) -> None:
         self.a, self.b = a, b
-        self._substrings = Substrings(*_number_elements(a, b, frequent))
+        self._substrings = SubstringNames(*_number_elements(a, b, frequent))
 
-    def size(self) -> int:
+    def count_matched(self) -> int:
         """Count the matched elements."""
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
@@ -80,37 +80,37 @@ class Matching:
 
     def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
         """Take all longest runs, from left to right; return the rectangles between them."""
-        length, candidates = self._substrings.longest_runs(rectangle)
+        length, candidates = self._substrings.find_longest_runs(rectangle)
         if not length:
-            return self._common_start(rectangle), []
+            return self._count_common_start(rectangle), []
         matched, rest = 0, [rectangle]
         for a_start, b_starts in candidates:
             right = rest[-1] if rest else (0, 0, 0, 0)
             nearest = bisect_left(b_starts, right[2])
             if right[0] <= a_start < right[1] and nearest < len(b_starts):
-                taken, around = self._take(rest.pop(), length, a_start, b_starts[nearest])
+                taken, around = self._take_run(rest.pop(), length, a_start, b_starts[nearest])
                 matched += taken
                 rest += around
         return matched, rest
 
-    def _take(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
+    def _take_run(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
         """Take a run and the equal elements around it, including frequent ones; return their number and the rest."""
         a_low, a_high, b_low, b_high = rectangle
-        before = self._common_end((a_low, a_start, b_low, b_start))
-        after = self._common_start((a_start + length, a_high, b_start + length, b_high))
+        before = self._count_common_end((a_low, a_start, b_low, b_start))
+        after = self._count_common_start((a_start + length, a_high, b_start + length, b_high))
         left = (a_low, a_start - before, b_low, b_start - before)
         right = (a_start + length + after, a_high, b_start + length + after, b_high)
         rest = [part for part in (left, right) if part[0] < part[1] and part[2] < part[3]]
         return before + length + after, rest
 
-    def _common_start(self, rectangle: Rectangle) -> int:
+    def _count_common_start(self, rectangle: Rectangle) -> int:
         a_low, a_high, b_low, b_high = rectangle
         return _measure_equality(
             min(a_high - a_low, b_high - b_low),
             lambda start, end: self.a[a_low + start : a_low + end] == self.b[b_low + start : b_low + end],
         )
 
-    def _common_end(self, rectangle: Rectangle) -> int:
+    def _count_common_end(self, rectangle: Rectangle) -> int:
         a_low, a_high, b_low, b_high = rectangle
         return _measure_equality(
             min(a_high - a_low, b_high - b_low),
@@ -150,7 +150,7 @@ Rectangle = tuple[int, int, int, int]  # Start and end in the first sequence, st
 NOT_INDEXED = -1
 
 
-class Substrings:
+class SubstringNames:
     """Names of all substrings whose length is a power of two; equal substrings of both sequences have equal names.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). `NOT_INDEXED` is equal to
@@ -166,7 +166,7 @@ class Substrings:
         both[apart] = len(both) + np.arange(apart.sum())
         self.names: list[NDArray[np.int64]] = [both]
 
-    def longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
+    def find_longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
         """Return the length of the longest runs within the rectangle, and where these runs start.
 
         Each start in the first sequence comes with its starts in the second sequence; all starts ascend. Without a run,

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
-from evalsuite.metrics.tables.cells import INCOMPLETE, judge_cell, plain_text
+from evalsuite.metrics.tables.cells import INCOMPLETE, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
-from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, form_facts
-from evalsuite.metrics.tables.plain_data import as_markup
+from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, make_form_facts
+from evalsuite.metrics.tables.plain_data import write_as_markup
 from evalsuite.metrics.tables.readings import (
     MarkupReading,
     detect_format,
-    read_all,
     read_format,
+    read_in_all_formats,
     read_wanted,
     strip_answer,
 )
@@ -51,7 +51,7 @@ class TableMatch:
     @cached_property
     def facts(self) -> tuple[FormFact, ...]:
         """The checklist of form."""
-        return form_facts(self.predicted, self.wanted, self.content)
+        return make_form_facts(self.predicted, self.wanted, self.content)
 
     @property
     def form(self) -> float:
@@ -133,7 +133,9 @@ class TableScore:
         from tabulate import tabulate
 
         lines = [f"table score {self.value:.3f}   content {self.content:.3f}   form {self.form:.3f}", ""]
-        lines += [f"{'[x]' if fact.fulfilled else '[ ]'} {printable(fact.text)}" for fact in self.facts]
+        lines += [
+            f"{'[x]' if fact.fulfilled else '[ ]'} {replace_control_characters(fact.text)}" for fact in self.facts
+        ]
         for rows in self.compared:
             shown = [[_show_cell(cell, colour=colour) for cell in row] for row in rows]
             lines += ["", tabulate(shown, tablefmt="presto", disable_numparse=True)]
@@ -183,7 +185,7 @@ def table_score(
         markup = detect_format(next(texts, "<table>"))
     else:
         markup = read_format(format)
-    prediction, reference = as_markup(prediction, markup), as_markup(reference, markup)
+    prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
     match = match_tables(prediction, reference, format=markup, row_order=row_order, column_order=column_order)
     overlap, facts = match.content.overlap, match.facts
     by_name: dict[str, list[bool]] = {}
@@ -260,7 +262,7 @@ def match_tables(
     if prediction.strip() == reference.strip():
         readings = [wanted]
     else:
-        readings = read_all(prediction, markup)
+        readings = read_in_all_formats(prediction, markup)
         if wanted.is_list:
             # If the reference is a list, the answer may be one, too.
             readings.append(read_wanted(strip_answer(prediction, markup), markup))
@@ -309,8 +311,8 @@ class ComparedCell:
     def __str__(self) -> str:
         """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""
         names = ("head",) if self.column and self.column == (self.wanted or self.predicted) else (self.row, self.column)
-        where = " / ".join(map(printable, filter(None, names)))
-        predicted, wanted = (printable(text) or "(blank)" for text in (self.predicted, self.wanted))
+        where = " / ".join(map(replace_control_characters, filter(None, names)))
+        predicted, wanted = (replace_control_characters(text) or "(blank)" for text in (self.predicted, self.wanted))
         value = {
             "equal": wanted,
             "differs": f"{predicted}, not {wanted}",
@@ -351,14 +353,16 @@ def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> I
 
 def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, column_name: str) -> ComparedCell:
     predicted, wanted = _find_cell(pair.left, row[0], column[0]), _find_cell(pair.right, row[1], column[1])
-    verdict = judge_cell(predicted or "", wanted or "")
+    verdict = compare_cells(predicted or "", wanted or "")
     if predicted is None:
         state: CellState = "missing"
     elif wanted is None:
         state = "surplus"
     else:
         state = "equal" if verdict in EQUAL else "differs"
-    return ComparedCell(state, verdict, plain_text(predicted or ""), plain_text(wanted or ""), row_name, column_name)
+    return ComparedCell(
+        state, verdict, strip_cell_markup(predicted or ""), strip_cell_markup(wanted or ""), row_name, column_name
+    )
 
 
 def _find_cell(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
@@ -367,11 +371,11 @@ def _find_cell(grid: ValueGrid, row: int | None, column: int | None) -> str | No
 
 def _find_name(pair: TablePair, row: Place, column: Place) -> str:
     wanted = _find_cell(pair.right, row[1], column[1])
-    return plain_text(_find_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
+    return strip_cell_markup(_find_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 
 
 def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
-    wanted, predicted = printable(cell.wanted), printable(cell.predicted)
+    wanted, predicted = replace_control_characters(cell.wanted), replace_control_characters(cell.predicted)
     text = {
         "equal": wanted,
         "differs": f"{predicted or '(blank)'} → {wanted or '(blank)'}",
@@ -381,19 +385,19 @@ def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
     return f"\033[{COLOURS[cell.state]}m{text}\033[0m" if colour and COLOURS[cell.state] else text
 
 
-def printable(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """Replace characters that control a terminal or the direction of text by spaces, and shorten a long text."""
     return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
 
-def html_page(*scores: TableScore) -> str:
+def write_html_page(*scores: TableScore) -> str:
     """Write scores as a complete HTML page."""
     return PAGE.format(body="\n".join(map(_render_block, scores)))
 
 
 def _render_block(score: TableScore) -> str:
     facts = "".join(
-        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(printable(fact.text))}</li>"
+        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(replace_control_characters(fact.text))}</li>"
         for fact in score.facts
     )
     tables = "".join(map(_render_table, score.compared))
@@ -410,6 +414,9 @@ def _render_table(rows: Iterable[Sequence[ComparedCell]]) -> str:
 
 
 def _render_cell(cell: ComparedCell) -> str:
-    wanted, predicted = html.escape(printable(cell.wanted)), html.escape(printable(cell.predicted))
+    wanted, predicted = (
+        html.escape(replace_control_characters(cell.wanted)),
+        html.escape(replace_control_characters(cell.predicted)),
+    )
     text = f"<del>{predicted}</del> <ins>{wanted}</ins>" if cell.state == "differs" else wanted or predicted
     return f'<td class="{cell.state}">{text}</td>'

@@ -50,19 +50,21 @@ SCRIPTS = (
 """The scripts, in an order in which each script precedes the scripts that use it."""
 
 
-def page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
+def build_page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
     """Build the page's HTML."""
-    frame_style = asset("frame.css")
-    return _combine(title, {**overview, "frame_style": frame_style}, program(), asset("style.css"), frame_style, chunks)
+    frame_style = read_asset("frame.css")
+    return _build_html(
+        title, {**overview, "frame_style": frame_style}, join_scripts(), read_asset("style.css"), frame_style, chunks
+    )
 
 
-def sheet_page(title: str, cases: Mapping[str, Any]) -> str:
+def build_sheet_page(title: str, cases: Mapping[str, Any]) -> str:
     """Build the page of a sheet, on which people label cases."""
-    script = f'"use strict";\n{asset("dom.js")}\n{asset("sheet.js")}'
-    return _combine(title, cases, script, asset("style.css") + asset("sheet.css"))
+    script = f'"use strict";\n{read_asset("dom.js")}\n{read_asset("sheet.js")}'
+    return _build_html(title, cases, script, read_asset("style.css") + read_asset("sheet.css"))
 
 
-def _combine(
+def _build_html(
     title: str,
     content: Mapping[str, Any],
     script: str,
@@ -72,37 +74,37 @@ def _combine(
 ) -> str:
     parts = {
         "TITLE": html.escape(title),
-        "POLICY": policy(script, style, frame_style),
+        "POLICY": build_content_policy(script, style, frame_style),
         "STYLE": style,
-        "OVERVIEW": inert_json(content),
+        "OVERVIEW": encode_safe_json(content),
         "CHUNKS": "\n".join(
             f'<script type="text/plain" id="{html.escape(name)}">{text}</script>' for name, text in chunks
         ),
         "SCRIPT": script,
     }
     # Replace all placeholders in one pass, so that a placeholder inside a part's text is kept as text.
-    return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], asset("page.html"))
+    return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], read_asset("page.html"))
 
 
 @cache
-def asset(name: str) -> str:
+def read_asset(name: str) -> str:
     """Read a file of `assets/`: a script, a style sheet or the page's frame."""
     return (ASSETS / name).read_text("utf-8")
 
 
 @cache
-def program() -> str:
+def join_scripts() -> str:
     """Join all scripts."""
-    return '"use strict";\n' + "\n".join(asset(name) for name in SCRIPTS)
+    return '"use strict";\n' + "\n".join(read_asset(name) for name in SCRIPTS)
 
 
-def policy(script: str, *styles: str) -> str:
+def build_content_policy(script: str, *styles: str) -> str:
     """Build the content security policy: it allows this script and its chunks, these styles, and nothing else."""
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hash(script)} 'strict-dynamic'",
-            f"style-src {' '.join(_hash(style) for style in styles)}",
+            f"script-src {_hash_script(script)} 'strict-dynamic'",
+            f"style-src {' '.join(_hash_script(style) for style in styles)}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -110,11 +112,11 @@ def policy(script: str, *styles: str) -> str:
     )
 
 
-def _hash(text: str) -> str:
+def _hash_script(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def inert_json(value: Any) -> str:
+def encode_safe_json(value: Any) -> str:
     """Encode JSON that is safe inside a script element, whatever a model wrote into it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -313,7 +315,7 @@ class CaseTable:
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
-    def pieces(self) -> Iterator[str]:
+    def write_json_pieces(self) -> Iterator[str]:
         """Yield a JSON array in pieces: the names of the parts, then all rows, sorted by benchmark and case id."""
         yield f"[{dumps(PARTS)}"
         for (row,) in self._database.execute('SELECT row FROM cases ORDER BY benchmark, "case"'):

@@ -18,8 +18,8 @@ from evalsuite.decisions.comparison import (
 from evalsuite.decisions.gates import gates_of
 from evalsuite.decisions.measured import PASS_RATE, Measured
 from evalsuite.decisions.verdict import Verdict, estimate_of
-from evalsuite.output.reports.markdown import plain_text
-from evalsuite.output.reports.section import Block, Chart, Section, Table, plain_cell, without_unmeasured
+from evalsuite.output.reports.markdown import write_plain_cell
+from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NOT_REPEATED = {
 MOST_VALUES = 60  # a tag with more values identifies single cases instead of grouping cases
 
 
-def run_facts(run: Run, label: str) -> dict[str, Any]:
+def describe_run(run: Run, label: str) -> dict[str, Any]:
     """Describe a run: model, time, options and cost."""
     info = run.info
     settings = info.get("settings", {})
@@ -72,7 +72,7 @@ def _list_options(settings: Mapping[str, Any]) -> list[str]:
     return options
 
 
-def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
+def describe_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
     """Describe the verdict with its gates and baselines."""
     return {
         "status": int(verdict.status),
@@ -87,7 +87,7 @@ def verdict_facts(run: Run, verdict: Verdict) -> dict[str, Any]:
                 "subject": decision.subject,
                 "verdict": decision.verdict,
                 "reason": decision.reason,
-                "found": plain_cell(decision.estimate),
+                "found": convert_cell(decision.estimate),
             }
             for decision in verdict.decisions
         ],
@@ -104,7 +104,7 @@ def _describe_baseline(run: Run, against: Against) -> dict[str, Any]:
                 **asdict(subject),
                 "verdict": verdict,
                 "margin": _find_margin(run, subject, against),
-                **{name: plain_cell(value) for name, value in comparison.to_dict().items()},
+                **{name: convert_cell(value) for name, value in comparison.to_dict().items()},
             }
             for subject, comparison, verdict in against.found
         ],
@@ -150,10 +150,10 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
 
 
 def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
-    return {metric: plain_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
+    return {metric: convert_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
 
 
-def estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def select_estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Select the parts of `summarise_benchmark`'s results that the page shows."""
     return {
         name: {"": bench["metrics"]}
@@ -167,14 +167,14 @@ def estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
     """Compare pairs of runs by every metric, over all questions and for each tag value.
 
     Args:
         pairs: the indexes of each pair's first and second run; p-values are corrected for the number of
             pairs.
     """
-    ranges, rows = metric_ranges(runs), []
+    ranges, rows = map_metric_ranges(runs), []
     for first, second in pairs:
         base, other = runs[first].benchmarks, runs[second].benchmarks
         for name in sorted(set(base) & set(other)):
@@ -183,7 +183,7 @@ def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[d
                 found = compare_parts(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
                 rows += [
                     {"benchmark": name, "metric": metric, "first": first, "second": second, "part": part}
-                    | plain_cell(pair.difference)
+                    | convert_cell(pair.difference)
                     | {"p": pair.pvalue}
                     for part, pair in found
                     if pair.difference is not None
@@ -191,7 +191,7 @@ def differences(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[d
     return rows
 
 
-def benchmark_facts(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def make_benchmark_rows(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Make one row per benchmark."""
     return [
         {
@@ -205,7 +205,7 @@ def benchmark_facts(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> li
     ]
 
 
-def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Make one row per benchmark that occurs in any of the runs, with each run's estimate."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
@@ -216,13 +216,13 @@ def compared_benchmarks(runs: Sequence[Run]) -> list[dict[str, Any]]:
                 "name": name,
                 "cases": max(len(bench.tally) for bench in benches),
                 "metric": metric,
-                "found": [plain_cell(estimate_of(run, name, metric)) for run in runs],
+                "found": [convert_cell(estimate_of(run, name, metric)) for run in runs],
             }
         )
     return rows
 
 
-def falling_metrics(runs: Iterable[Run]) -> list[str]:
+def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
     """List metrics for which lower is better, as `benchmark.metric`, according to their declaration or a gate."""
     names = set()
     for run in runs:
@@ -236,7 +236,7 @@ def falling_metrics(runs: Iterable[Run]) -> list[str]:
     return sorted(names)
 
 
-def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
+def map_metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
     """Map `benchmark.metric` to the declared bounds; if runs disagree, the first run's bounds count."""
     ranges: dict[str, tuple[float, float]] = {}
     for run in runs:
@@ -248,7 +248,7 @@ def metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
+def convert_sections(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
     """Convert the report's sections, with numbers rounded as in the report."""
     left_out = set(apart)
     return [
@@ -260,7 +260,7 @@ def section_facts(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APAR
 
 def _make_block(block: Block) -> dict[str, Any]:
     if isinstance(block, Table):
-        block = without_unmeasured(block)
+        block = drop_unmeasured_columns(block)
         return {
             "kind": "table",
             "title": block.title,
@@ -268,7 +268,7 @@ def _make_block(block: Block) -> dict[str, Any]:
             "columns": [{"title": column.title, "style": column.style} for column in block.columns],
             "folded": block.folded,
             "rows": [
-                [plain_text(cell, column) for cell, column in zip(row, block.columns, strict=True)]
+                [write_plain_cell(cell, column) for cell, column in zip(row, block.columns, strict=True)]
                 for row in block.rows
             ],
         }
@@ -294,7 +294,7 @@ def _make_point(value: Any) -> Any:
     """Convert a value to an object with its interval; return None if nothing was measured."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
-    return plain_cell(value)
+    return convert_cell(value)
 
 
 @dataclass(frozen=True, slots=True)

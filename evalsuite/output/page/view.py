@@ -11,13 +11,13 @@ from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure
 from evalsuite.journal.lease import is_held
-from evalsuite.output.page.document import FOLDER, page
+from evalsuite.output.page.document import FOLDER, build_page
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import RunFolder, interruption, replace_text
+from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_text
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LIVE = "live.js"  # A script that is rewritten whenever the page changes; the br
 QUIET = 600.0  # Seconds without a new record after which a run counts as killed; used if the run's lock cannot tell.
 
 
-def goes_on(folder: RunFolder) -> bool:
+def is_in_progress(folder: RunFolder) -> bool:
     """Tell whether a run is still being written to; False for a damaged run."""
     try:
         info = folder.info()
@@ -38,10 +38,10 @@ def goes_on(folder: RunFolder) -> bool:
     if "seconds" in info or info.get("stopped"):
         return False
     held = is_held(folder.path, platform.node())
-    return time.time() - _last_written(folder) < QUIET if held is None else held
+    return time.time() - _find_last_write(folder) < QUIET if held is None else held
 
 
-def _last_written(folder: RunFolder) -> float:
+def _find_last_write(folder: RunFolder) -> float:
     """Return the time when the last case ended, from the journal or else the records; 0 if neither file exists."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
@@ -62,7 +62,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     return cases
 
 
-def follow(
+def follow_run(
     folder: RunFolder, declarations: Declarations, tell: Callable[[int], None], wait: Callable[[], None]
 ) -> None:
     """Update the page of a run until the run ends.
@@ -71,17 +71,17 @@ def follow(
         wait: function that waits between two checks.
     """
     shown = 0.0
-    while goes_on(folder):
-        written = _last_written(folder)
+    while is_in_progress(folder):
+        written = _find_last_write(folder)
         if written != shown:
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
     # The run writes its own page when it ends, but this function may have replaced that page at the same moment.
-    finish(folder, declarations)
+    write_final_page(folder, declarations)
 
 
-def finish(folder: RunFolder, declarations: Declarations) -> None:
+def write_final_page(folder: RunFolder, declarations: Declarations) -> None:
     """Write the page of a run that has ended."""
     report = make_report(load_run(folder, declarations))
     benchmarks = {name: summarise_benchmark(bench) for name, bench in report.measured.items()}
@@ -89,7 +89,7 @@ def finish(folder: RunFolder, declarations: Declarations) -> None:
     (folder.path / FOLDER / LIVE).unlink(missing_ok=True)
 
 
-def page_of(folder: RunFolder) -> str:
+def get_page_address(folder: RunFolder) -> str:
     """Return the address of a run's page."""
     return (folder.path / PAGE).absolute().as_uri()
 
@@ -99,7 +99,7 @@ INDEX = "index.html"
 
 def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
     """Write an index of all runs into the folder that contains them; list unreadable runs with the reason."""
-    rows = sorted((_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"]))
+    rows = sorted((_make_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"]))
     overview = {
         "kind": "index",
         "runs": rows,
@@ -112,16 +112,16 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
         "bytes": 0,
     }
     file = reports / INDEX
-    replace_text(file, page(f"Runs in {reports.absolute().name}", overview))
+    replace_text(file, build_page(f"Runs in {reports.absolute().name}", overview))
     return file
 
 
-def all_runs(reports: Path) -> list[RunFolder]:
+def list_runs(reports: Path) -> list[RunFolder]:
     """List every run of a folder."""
     return [RunFolder(path) for path in sorted(reports.glob("*")) if path.is_dir() and is_run_folder(path)]
 
 
-def _index_row(folder: RunFolder) -> dict[str, Any]:
+def _make_index_row(folder: RunFolder) -> dict[str, Any]:
     row: dict[str, Any] = {"name": folder.name, "started": None, "page": (folder.path / PAGE).is_file()}
     try:
         info = folder.info()
@@ -134,7 +134,7 @@ def _index_row(folder: RunFolder) -> dict[str, Any]:
         "seconds": info.get("seconds"),
         "usage": info.get("usage"),
         "status": summary.get("status"),
-        "verdict": summary.get("verdict") or interruption(info) or "no summary",
+        "verdict": summary.get("verdict") or explain_interruption(info) or "no summary",
         "counts": summary.get("cases", {}),
         "metrics": {
             f"{name}.{bench['primary']}": bench["metrics"].get(bench["primary"])

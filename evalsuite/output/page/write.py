@@ -7,17 +7,17 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.verdict import Verdict, measure
-from evalsuite.output.page.document import CaseTable, Chunks, has_changed, page, read_cases
+from evalsuite.output.page.document import CaseTable, Chunks, build_page, has_changed, read_cases
 from evalsuite.output.page.overview import (
-    benchmark_facts,
-    compared_benchmarks,
-    differences,
-    estimates,
-    falling_metrics,
-    run_facts,
-    section_facts,
+    compare_run_pairs,
+    convert_sections,
+    describe_run,
+    describe_verdict,
+    list_lower_is_better,
+    make_benchmark_rows,
+    make_comparison_rows,
+    select_estimates,
     summarise_benchmark,
-    verdict_facts,
 )
 from evalsuite.results.record_file import RECORDS
 from evalsuite.results.run_folders import replace_text
@@ -47,15 +47,15 @@ def write_page(
     runs = [run] if baseline is None else [run, baseline]
     overview = {
         "kind": "run",
-        "runs": [run_facts(each, each.folder.name) for each in runs],
+        "runs": [describe_run(each, each.folder.name) for each in runs],
         "subject": 0,
         "against": None if baseline is None else 1,
-        "verdict": verdict_facts(run, verdict),
-        "benchmarks": benchmark_facts(run, benchmarks),
-        "lower_is_better": falling_metrics(runs),
-        "estimates": [estimates(benchmarks)],
-        "differences": differences(runs, [(1, 0)] if baseline else []),
-        "sections": section_facts(sections),
+        "verdict": describe_verdict(run, verdict),
+        "benchmarks": make_benchmark_rows(run, benchmarks),
+        "lower_is_better": list_lower_is_better(runs),
+        "estimates": [select_estimates(benchmarks)],
+        "differences": compare_run_pairs(runs, [(1, 0)] if baseline else []),
+        "sections": convert_sections(sections),
     }
     if live is not None:
         overview["live"] = live
@@ -73,18 +73,18 @@ def write_comparison_page(
     """Write the page of several runs into a folder."""
     overview: dict[str, Any] = {
         "kind": "comparison",
-        "runs": [run_facts(run, label) for run, label in zip(runs, labels, strict=True)],
+        "runs": [describe_run(run, label) for run, label in zip(runs, labels, strict=True)],
         "subject": 1,
         "against": 0,
         "verdict": None,
-        "benchmarks": compared_benchmarks(runs),
-        "lower_is_better": falling_metrics(runs),
+        "benchmarks": make_comparison_rows(runs),
+        "lower_is_better": list_lower_is_better(runs),
         "estimates": [
-            estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
+            select_estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
         ],
         # A history has too many pairs of runs, so its releases are only compared with their references.
-        "differences": differences(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
-        "sections": section_facts(sections, ()),
+        "differences": compare_run_pairs(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
+        "sections": convert_sections(sections, ()),
     }
     if history is not None:
         overview["history"] = {name: list(lines) for name, lines in history.items()}
@@ -102,9 +102,9 @@ def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence
             tables.append(stack.enter_context(CaseTable()))
             _read_run(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
-            chunks.add_pieces(f"index-{number}", table.pieces())
+            chunks.add_pieces(f"index-{number}", table.write_json_pieces())
         inside = list(chunks.finish())
-    replace_text(file, page(title, {**overview, "bytes": size}, inside))
+    replace_text(file, build_page(title, {**overview, "bytes": size}, inside))
     return file
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from evalsuite.core.errors import escape_for_terminal
 from evalsuite.core.phrases import shorten_with_length
 from evalsuite.decisions.measured import score_of, select
-from evalsuite.output.reports.markdown import number
+from evalsuite.output.reports.markdown import format_number
 from evalsuite.output.reports.section import Column
-from evalsuite.results.judge_labels import scores_by_signature
+from evalsuite.results.judge_labels import group_scores_by_signature
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -29,7 +29,7 @@ SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
 
-def case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
+def write_case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
     """Write the block for one case, safe to print on a terminal.
 
     Args:
@@ -43,7 +43,9 @@ def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) 
     """Add the baseline's answer to the same case, with the scores that the case's block shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
-    values = ", ".join(f"{name} {number(value, NUMBER)}" for name, value in record.scores.items() if name in shown)
+    values = ", ".join(
+        f"{name} {format_number(value, NUMBER)}" for name, value in record.scores.items() if name in shown
+    )
     line = _write_labelled("baseline", f"{answer}\n({values or record.outcome})", most)
     return f"{block}\n{line}"
 
@@ -58,10 +60,10 @@ def _list_parts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, 
     shown = [name for name in record.scores if not scores or name in scores or name in record.notes]
     for name in shown:
         reason = record.notes.get(name)
-        yield "score", f"{name} {number(record.scores[name], NUMBER)}{f' - {reason}' if reason else ''}"
+        yield "score", f"{name} {format_number(record.scores[name], NUMBER)}{f' - {reason}' if reason else ''}"
     if more := len(record.scores) - len(shown):
         yield "scores", f"{more} more with -v, on the page, and by `evalsuite report case`"
-    for signature, names in scores_by_signature(record.facts).items():
+    for signature, names in group_scores_by_signature(record.facts).items():
         yield "judged", f"{', '.join(names)} by {signature}"
     if record.outcome == "error":
         yield "error", f"{record.cause}: {record.error}"
@@ -98,7 +100,7 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
     return [row.case for row in sorted(measured, key=worst_first)[:OF_ONE_GATE]]
 
 
-def cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
+def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     """List the worst cases of missed gates, then failures that no gate covers, then errors."""
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
@@ -111,7 +113,7 @@ def _list_uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
     return (row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None)
 
 
-def blocks(
+def write_case_blocks(
     cases: Iterable[str], run: Run, baseline: Run | None, metrics: Collection[str] | None
 ) -> Iterator[tuple[str, str]]:
     """Yield for each case its name with outcome, and its block with the baseline's answer.
@@ -123,7 +125,7 @@ def blocks(
         record = run.read(case)
         main = run.benchmarks[record.benchmark].primary
         scores = {main, *metrics} if main and metrics is not None else ()
-        block = case_block(record, most=LONGEST_TEXT, scores=scores)
+        block = write_case_block(record, most=LONGEST_TEXT, scores=scores)
         if baseline is not None and case in baseline.offsets:
             block = add_baseline_answer(block, baseline.read(case), most=LONGEST_TEXT)
         yield f"{case.rpartition('::')[2]}: {OUTCOMES[record.outcome]}", block

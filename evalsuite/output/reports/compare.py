@@ -16,13 +16,13 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import common_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, Release, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_of
-from evalsuite.output.page.overview import PairedRuns, compare_pair, metric_ranges
+from evalsuite.output.page.overview import PairedRuns, compare_pair, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
-from evalsuite.output.reports.judges.win_rates import rate_runs
-from evalsuite.output.reports.markdown import escape, render, terminal_table
-from evalsuite.output.reports.plots import draw_all
-from evalsuite.output.reports.report import benchmark_section, view
+from evalsuite.output.reports.judges.win_rates import tabulate_ratings
+from evalsuite.output.reports.markdown import escape_markdown, render_sections, render_terminal_table
+from evalsuite.output.reports.plots import draw_charts
+from evalsuite.output.reports.report import make_benchmark_section, make_view
 from evalsuite.output.reports.section import (
     Block,
     Cell,
@@ -31,12 +31,12 @@ from evalsuite.output.reports.section import (
     Section,
     Series,
     Table,
-    best_of,
-    distinct,
-    plain_tables,
+    convert_tables,
+    find_best,
+    separate_distinct_metrics,
 )
 from evalsuite.results.run_folders import RunFolder, replace_text
-from evalsuite.results.runs import Bench, Run, load_run
+from evalsuite.results.runs import Run, RunBenchmark, load_run
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Comparison:
     def render_for_terminal(self) -> str:
         """Render the table of runs side by side for a terminal."""
         return "\n\n".join(
-            terminal_table(block)
+            render_terminal_table(block)
             for section in self.sections
             if section.title == GLANCE
             for block in section.blocks
@@ -89,10 +89,10 @@ def write_comparison(
     sections = compare_runs(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    pictures = draw_all(charts, target)
+    pictures = draw_charts(charts, target)
     file = target / "comparison.md"
-    replace_text(file, f"# {' against '.join(labels)}\n\n{render(sections, pictures)}\n")
-    plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": plain_tables(sections)}
+    replace_text(file, f"# {' against '.join(labels)}\n\n{render_sections(sections, pictures)}\n")
+    plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": convert_tables(sections)}
     replace_text(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     write_comparison_page(runs, labels, sections, target)
     return Comparison(file, labels, sections)
@@ -109,18 +109,20 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     names = sorted({name for run in runs for name in run.benchmarks})
     sections = [_make_runs_section(runs, labels), _make_glance_section(runs, labels, names)]
     for name in names:
-        views = [view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
-        section = benchmark_section(name, views, _find_bench(runs, name))
+        views = [make_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
+        section = make_benchmark_section(name, views, _find_bench(runs, name))
         extra: list[Block | None] = [
-            paired_table(runs, labels, name),
-            rank_table(runs, labels, name),
-            radar(name, views, section, _find_bench(runs, name).primary, partial(_is_lower_better, runs, name)),
+            make_paired_table(runs, labels, name),
+            make_rank_table(runs, labels, name),
+            make_radar_chart(
+                name, views, section, _find_bench(runs, name).primary, partial(_is_lower_better, runs, name)
+            ),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
 
 
-def _find_bench(runs: Sequence[Run], name: str) -> Bench:
+def _find_bench(runs: Sequence[Run], name: str) -> RunBenchmark:
     """Return the benchmark from the first run that has its code, or else from the first run that includes it."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
@@ -141,7 +143,7 @@ def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequ
         falls = metric is not None and _is_lower_better(runs, name, metric)
         estimates = [estimate_of(run, name, metric) for run in runs]
         rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
-        best.append(best_of(estimates, lower_is_better=falls))
+        best.append(find_best(estimates, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
     return Section(GLANCE, [Table("", columns, rows, note, best)])
@@ -161,13 +163,13 @@ def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:
     return Section("Runs", [Table("", columns, rows)])
 
 
-def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
+def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
     """Compare all pairs of runs on the questions that both runs have, with corrected p-values and intervals."""
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
-    metrics, repeated = _distinct_metrics([tally for _, tally in tallies])
-    ranges, comparisons = metric_ranges(runs), math.comb(len(tallies), 2)
+    metrics, repeated = _list_distinct_metrics([tally for _, tally in tallies])
+    ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
     paired = [
         (other, base, common_questions(before, after))
         for (base, before), (other, after) in itertools.combinations(tallies, 2)
@@ -201,7 +203,7 @@ def paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table
     return Table("All pairs, question by question", columns, rows, note + corrected + also) if rows else None
 
 
-def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
+def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
     """Rank three or more runs by which run is better on each question, by the benchmark's primary metric."""
     metric = _find_bench(runs, name).primary
     tallies = [
@@ -216,13 +218,13 @@ def rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table |
             gain = sign * (pair.after - pair.before)
             outcomes.append((other, base, 0.5 + 0.5 * ((gain > 0) - (gain < 0))))
             clusters.append(pair.row.cluster)
-    return rate_runs(f"Ranks by {metric}, question by question", outcomes, clusters)
+    return tabulate_ratings(f"Ranks by {metric}, question by question", outcomes, clusters)
 
 
-def _distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
+def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
     """List the metrics with different values, and one line for each metric that repeats another metric."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
-    return distinct(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
+    return separate_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
 
 def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
@@ -242,7 +244,7 @@ def _make_cells(pair: PairedRuns) -> list[Cell]:
 FEWEST, MOST = 3, 12  # minimum and maximum number of spokes in a readable radar chart
 
 
-def radar(
+def make_radar_chart(
     name: str,
     views: Sequence[RunView],
     section: Section,
@@ -259,7 +261,7 @@ def radar(
     drawn = any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks)
     if drawn:
         return None
-    if len(metrics := [metric for metric in _list_shares(views) if not falls(metric)][:MOST]) >= FEWEST:
+    if len(metrics := [metric for metric in _list_share_metrics(views) if not falls(metric)][:MOST]) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
         return _draw_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
     for tag, values in _make_groups(views).items():
@@ -269,7 +271,7 @@ def radar(
     return None
 
 
-def _list_shares(views: Sequence[RunView]) -> list[str]:
+def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
     """List the metrics that every run has with all values in [0, 1]."""
     return [
         metric
@@ -302,11 +304,13 @@ MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
 def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    sections = [*history_sections(courses), *_list_flaky_section(find_flaky_cases(runs))]
+    sections = [*make_history_sections(courses), *_list_flaky_section(find_flaky_cases(runs))]
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    pictures = draw_all(charts, target)
+    pictures = draw_charts(charts, target)
     file = target / HISTORY
-    replace_text(file, f"# {len(runs)} releases\n\n{findings(courses)}\n\n{render(sections, pictures)}\n")
+    replace_text(
+        file, f"# {len(runs)} releases\n\n{describe_drifts(courses)}\n\n{render_sections(sections, pictures)}\n"
+    )
     drifts = {
         "drifts": [line for course in courses for line in course.drifts()],
         "latest": [line for course in courses for line in course.drifts(latest_only=True)],
@@ -315,13 +319,13 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
     return file
 
 
-def findings(courses: Sequence[MetricHistory]) -> str:
+def describe_drifts(courses: Sequence[MetricHistory]) -> str:
     """List the metrics that have drifted, or state that no metric has drifted."""
     lines = [line for course in courses for line in course.drifts()]
-    return "\n".join(f"- {escape(line)}" for line in lines) or "No drift from a reference is shown."
+    return "\n".join(f"- {escape_markdown(line)}" for line in lines) or "No drift from a reference is shown."
 
 
-def history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
+def make_history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
     """Make one section per metric, with its chart and one row per release."""
     return [Section(str(course.subject), [_draw_course(course), _make_course_table(course)]) for course in courses]
 
@@ -354,7 +358,7 @@ def _make_course_table(course: MetricHistory) -> Table:
             Column("level", "pvalue"),
             Column(""),
         ]
-    rows = [_release_row(release, references) for release in course.releases]
+    rows = [_make_release_row(release, references) for release in course.releases]
     note = (
         "Every release is compared with the same reference, paired by question. `drift`: a fall is shown at a level "
         "that, summed over all looks and metrics, stays at 5%, and a loss of the margin is not excluded."
@@ -362,7 +366,7 @@ def _make_course_table(course: MetricHistory) -> Table:
     return Table("", columns, rows, note if references else "")
 
 
-def _release_row(release: Release, references: Sequence[str]) -> list[Cell]:
+def _make_release_row(release: Release, references: Sequence[str]) -> list[Cell]:
     row: list[Cell] = [release.run, release.started[:16].replace("T", " "), release.model, release.estimate]
     for name in references:
         standing = release.standings.get(name)

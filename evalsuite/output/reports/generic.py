@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.output.reports.judges import judge_blocks
+from evalsuite.output.reports.judges import make_judge_tables
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
-from evalsuite.results.built_in import built_in
-from evalsuite.results.runs import failure_of
+from evalsuite.results.built_in import find_built_in_metric
+from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MOST_VALUES = 20  # A tag with more values than this identifies single cases ins
 MOST_CHARTED = 4  # Maximum metrics in one chart.
 
 
-def generic_section(
+def make_generic_section(
     title: str,
     name: str,
     runs: Sequence[RunView],
@@ -47,7 +47,7 @@ def generic_section(
     ]
     if len(runs) == 1:
         blocks += _tabulate_by_tag(name, runs[0], metrics)
-    return Section(title, [*blocks, *judge_blocks(runs)])
+    return Section(title, [*blocks, *make_judge_tables(runs)])
 
 
 def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
@@ -102,7 +102,7 @@ def _tabulate_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterato
 
 
 def _explain_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
-    reasons = {name: failure_of(metric) for name, metric in derived.items()}
+    reasons = {name: get_failure(metric) for name, metric in derived.items()}
     return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
 
 
@@ -139,16 +139,16 @@ def _is_share(run: RunView, metric: str) -> bool:
 MOST_ATTEMPTS = 5  # maximum k in the table of attempts, which has a column for each k
 
 
-def attempts_table(views: Sequence[RunView]) -> Table | None:
+def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None if there is only one epoch."""
-    most = min(MOST_ATTEMPTS, max(map(_fewest_attempts, (view.tally for view in views)), default=0))
+    most = min(MOST_ATTEMPTS, max(map(_find_fewest_attempts, (view.tally for view in views)), default=0))
     if most < 2:
         return None
     kinds = [("at", "@"), ("hat", "^")]
     columns = [Column("run"), Column("pass@1", "percent")]
     columns += [Column(f"pass{sign}{k}", "percent") for _, sign in kinds for k in range(2, most + 1)]
     names = ["pass_at_1", *(f"pass_{kind}_{k}" for kind, _ in kinds for k in range(2, most + 1))]
-    rows: list[list[Cell]] = [[view.label, *(_pass_metric(name, view.tally) for name in names)] for view in views]
+    rows: list[list[Cell]] = [[view.label, *(_make_pass_metric(name, view.tally) for name in names)] for view in views]
     note = (
         "The chance that one of k attempts at a sample passes its test (pass@k), and that all of them do (pass^k); a "
         "dash where a sample has fewer attempts. Gates can name them: pass_at_2, pass_hat_2."
@@ -156,17 +156,17 @@ def attempts_table(views: Sequence[RunView]) -> Table | None:
     return Table("Repeated attempts", columns, rows, note)
 
 
-def _fewest_attempts(tally: Tally) -> int:
+def _find_fewest_attempts(tally: Tally) -> int:
     attempts = Counter(row.sample for row in tally.ran())
     return min(attempts.values(), default=0)
 
 
-def _pass_metric(name: str, tally: Tally) -> Cell:
-    metric = built_in(name)
+def _make_pass_metric(name: str, tally: Tally) -> Cell:
+    metric = find_built_in_metric(name)
     return metric(tally) if metric else None
 
 
-def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
+def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
     """Warn about cases whose last answer reached the token limit, because their scores may say little."""
     cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
@@ -177,7 +177,7 @@ def cut_off(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
         )
 
 
-def judges_cut_off(label: str, tally: Tally) -> Iterator[Passage]:
+def warn_of_cut_off_judges(label: str, tally: Tally) -> Iterator[Passage]:
     """Warn about truncated answers of judges; such an answer is never read as a score."""
     cut = sum(bool(row.facts.get("cut_off")) for row in tally)
     if cut:
@@ -210,7 +210,7 @@ class CaseMetric:
         return value if isinstance(value, Estimate | None) else Estimate(float(value), n=len(tally))
 
 
-def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
+def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
     """Return a metric unchanged; make a metric from a function of a tally, with the function's name."""
     if isinstance(metric, CaseMetric):
         return metric
@@ -220,13 +220,15 @@ def as_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
     return CaseMetric(name, metric)
 
 
-def report_with(metrics: Sequence[CaseMetric], title: str, name: str) -> Callable[[Sequence[RunView]], Section]:
+def make_report_function(
+    metrics: Sequence[CaseMetric], title: str, name: str
+) -> Callable[[Sequence[RunView]], Section]:
     """Make a benchmark's report function, which shows metrics, tags, and the tables and charts of these metrics."""
     return partial(_make_report, tuple(metrics), title, name)
 
 
 def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
-    section = generic_section(title, name, runs, {metric.name: metric for metric in metrics})
+    section = make_generic_section(title, name, runs, {metric.name: metric for metric in metrics})
     drawn = [
         _name_run_in_title(block, run, number if len(runs) > 1 else 0)
         for metric in metrics

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, escape_for_terminal
 from evalsuite.core.phrases import shorten_to_ends
-from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, is_best, without_unmeasured
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Column,
+    Passage,
+    Section,
+    Table,
+    drop_unmeasured_columns,
+    is_best,
+)
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ LONGEST = 1500  # maximum characters of a model's text that a report shows in on
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
-def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
+def render_sections(sections: Sequence[Section], pictures: Sequence[str]) -> str:
     """Render sections as a document.
 
     Args:
@@ -34,7 +43,7 @@ def render(sections: Sequence[Section], pictures: Sequence[str]) -> str:
     """
     parts = []
     for section in sections:
-        parts.append(f"## {escape(section.title)}")
+        parts.append(f"## {escape_markdown(section.title)}")
         for is_detail, blocks in groupby(section.blocks, _is_detail):
             texts = [text for block in blocks if (text := _render_block(block, pictures))]
             if is_detail and texts:
@@ -52,23 +61,23 @@ def _render_block(block: Block, pictures: Sequence[str]) -> str:
         return render_table(block)
     if isinstance(block, Passage):
         return render_passage(block)
-    return f"![{escape(block.title)}]({block.name}.svg)" if block.name in pictures else ""
+    return f"![{escape_markdown(block.title)}]({block.name}.svg)" if block.name in pictures else ""
 
 
 def render_table(table: Table) -> str:
     """Render a table with its title and note."""
     if not table.rows:
         return ""
-    table = without_unmeasured(table)
-    text = _tabulate(table, _emphasise, [escape(column.title) for column in table.columns], "pipe")
-    title = f"### {escape(table.title)}" if table.title else ""
+    table = drop_unmeasured_columns(table)
+    text = _tabulate(table, _emphasise, [escape_markdown(column.title) for column in table.columns], "pipe")
+    title = f"### {escape_markdown(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
 
 
-def terminal_table(table: Table) -> str:
+def render_terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; `best` is written after a row's best value."""
-    table = without_unmeasured(table)
-    return _tabulate(table, _with_best_named, [column.title for column in table.columns], "simple")
+    table = drop_unmeasured_columns(table)
+    return _tabulate(table, _mark_best, [column.title for column in table.columns], "simple")
 
 
 def _tabulate(
@@ -84,15 +93,15 @@ def _tabulate(
     return tabulate(rows, heads, form, colalign=sides, disable_numparse=True)
 
 
-def _with_best_named(cell: Cell, column: Column, best: float | None) -> str:
+def _mark_best(cell: Cell, column: Column, best: float | None) -> str:
     mark = " best" if is_best(cell, column, best) else ""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", plain_text(cell, column)) + mark
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", write_plain_cell(cell, column)) + mark
 
 
 def render_passage(passage: Passage) -> str:
     """Render a paragraph; or a model's text, verbatim in a folded block, and shortened unless `whole` is set."""
     if not passage.folded:
-        heading = f"### {escape(passage.title)}\n\n" if passage.title else ""
+        heading = f"### {escape_markdown(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
     words = passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
@@ -102,43 +111,43 @@ def render_passage(passage: Passage) -> str:
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 
-def show(cell: Cell, column: Column) -> str:
+def show_cell(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
     # An interval's brackets must not become a link, and the `<` of a small p-value must not become a tag.
-    text = plain_text(cell, column)
-    return escape(text) if isinstance(cell, str) or column.style == "pvalue" else text
+    text = write_plain_cell(cell, column)
+    return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
 
 def _emphasise(cell: Cell, column: Column, best: float | None) -> str:
-    return f"**{show(cell, column)}**" if is_best(cell, column, best) else show(cell, column)
+    return f"**{show_cell(cell, column)}**" if is_best(cell, column, best) else show_cell(cell, column)
 
 
-def contents(sections: Sequence[Section]) -> str:
+def render_contents(sections: Sequence[Section]) -> str:
     """Link to the sections by GitHub's anchors, on one line."""
-    links = [f"[{escape(section.title)}](#{anchor(section.title)})" for section in sections]
+    links = [f"[{escape_markdown(section.title)}](#{make_anchor(section.title)})" for section in sections]
     return " · ".join(links)
 
 
-def anchor(title: str) -> str:
+def make_anchor(title: str) -> str:
     """Return a heading's anchor: lower case, hyphens for spaces, no other punctuation."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def plain_text(cell: Cell, column: Column) -> str:
+def write_plain_cell(cell: Cell, column: Column) -> str:
     """Print a cell in its column's style; text is returned unchanged."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Estimate):
-        value = number(cell.value, column)
+        value = format_number(cell.value, column)
         if cell.low is None or cell.high is None:
             return value
-        return f"{value} [{number(cell.low, column)}, {number(cell.high, column)}]"
-    return number(cell, column)
+        return f"{value} [{format_number(cell.low, column)}, {format_number(cell.high, column)}]"
+    return format_number(cell, column)
 
 
-def number(value: float, column: Column) -> str:
+def format_number(value: float, column: Column) -> str:
     """Round a number to the column's digits; the percent sign is in the heading."""
     if column.style == "pvalue":
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
@@ -148,26 +157,26 @@ def number(value: float, column: Column) -> str:
     return text if re.search("[1-9a-z]", text) else text.lstrip("-")
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Put text on one line: single spaces between its words, no control characters."""
     words = (CONTROL.sub("", word) for word in text.split())
     return " ".join(word for word in words if word)
 
 
-def escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape text of a model or a dataset, so that it stays in its cell and never becomes markup."""
-    quoted = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    quoted = join_lines(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # A model's text must not notify anybody, and its addresses must not become links.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
 
 
-def unescape(text: str) -> str:
+def unescape_markdown(text: str) -> str:
     """Undo `escape`."""
     return html.unescape(re.sub(r"\\([\\`*_\[\]|~!])", r"\1", text))
 
 
-def in_terminal(text: str) -> str:
+def convert_for_terminal(text: str) -> str:
     """Convert a rendered document for a terminal: no escapes, pictures, tags or internal links.
 
     Fenced text is kept unchanged, because it contains no escapes.
@@ -181,30 +190,30 @@ def in_terminal(text: str) -> str:
             fence = opened[0]
             lines.append(line)
         elif not LEFT_OUT.match(line):
-            lines.append(_plain_line(line))
+            lines.append(_unescape_line(line))
     return escape_for_terminal(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
 
 
-def _plain_line(line: str) -> str:
+def _unescape_line(line: str) -> str:
     if line.startswith("|"):
-        return "|".join(map(_plain_cell, re.split(r"(?<!\\)\|", line)))
-    return unescape(re.sub(r"^<details><summary>(.*)</summary>$", r"\1", line))
+        return "|".join(map(_unescape_cell, re.split(r"(?<!\\)\|", line)))
+    return unescape_markdown(re.sub(r"^<details><summary>(.*)</summary>$", r"\1", line))
 
 
-def _plain_cell(cell: str) -> str:
+def _unescape_cell(cell: str) -> str:
     """Unescape a table's cell, keeping its width and alignment."""
-    plain = unescape(cell)
+    plain = unescape_markdown(cell)
     return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
 
 
-def decision_line(decision: GateDecision) -> str:
+def write_decision_line(decision: GateDecision) -> str:
     """Print a gate's decision for a terminal."""
-    return f"{decision.verdict:>8}  {decision.gate.text}   {measured_line(decision)}"
+    return f"{decision.verdict:>8}  {decision.gate.text}   {write_measured_line(decision)}"
 
 
-def measured_line(decision: GateDecision) -> str:
+def write_measured_line(decision: GateDecision) -> str:
     """Name what a gate covers, with the measured value or the reason why the value is missing."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
-        reason = f"{show(estimate, Column('', 'number', 4))} {reason}".rstrip()
+        reason = f"{show_cell(estimate, Column('', 'number', 4))} {reason}".rstrip()
     return f"{decision.subject}: {reason}"

@@ -36,7 +36,7 @@ SIGHTS = (
 )
 
 
-def expense_table(expenses: Sequence[Expense]) -> Table:
+def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
     """Tabulate the expected expense of each benchmark, and the total."""
     rows: list[list[Cell]] = [
         _make_expense_row(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
@@ -60,30 +60,30 @@ def _make_amounts(usage: Usage | None) -> list[Cell]:
     return [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost]
 
 
-def sight_table(sights: Sequence[DetectableLoss]) -> Table:
+def tabulate_detectable_losses(sights: Sequence[DetectableLoss]) -> Table:
     """Tabulate the loss that each metric shows with a power of 80%, and the questions that the wanted loss needs."""
-    return Table("", SIGHTS, [_make_sight_row(sight) for sight in sights])
+    return Table("", SIGHTS, [_make_loss_row(sight) for sight in sights])
 
 
-def _make_sight_row(sight: DetectableLoss) -> list[Cell]:
+def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
     return [
         str(sight.subject),
         sight.questions,
         sight.after,
-        _finite(sight.visible),
-        _finite(sight.with_twice_the_questions),
-        _finite(sight.with_twice_the_epochs),
+        _drop_infinite(sight.visible),
+        _drop_infinite(sight.with_twice_the_questions),
+        _drop_infinite(sight.with_twice_the_epochs),
         sight.loss,
         sight.needed,
         "?" if not sight.noise_known else str(sight.needed_epochs or "none suffice"),
     ]
 
 
-def _finite(value: float | None) -> float | None:
+def _drop_infinite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def advice(sight: DetectableLoss) -> str:
+def advise_on_loss(sight: DetectableLoss) -> str:
     """Tell whether the wanted loss can be shown, and whether more questions or more epochs help."""
     name = str(sight.subject)
     drawn = sight.calibration
@@ -103,10 +103,10 @@ def advice(sight: DetectableLoss) -> str:
         if sight.needed_epochs:
             words += f", or {sight.needed_epochs} epochs in both runs"
         words += "."
-    return f"{words} {_advise(sight)}{fails}"
+    return f"{words} {_write_advice(sight)}{fails}"
 
 
-def _advise(sight: DetectableLoss) -> str:
+def _write_advice(sight: DetectableLoss) -> str:
     epochs = sight.with_twice_the_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."

@@ -29,7 +29,7 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw_all(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
+def draw_charts(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
     """Draw charts into a folder, each as `<name>.<kind>`, and return the names of the drawn charts.
 
     A chart that cannot be drawn is skipped; its numbers are in the report's tables.
@@ -47,13 +47,13 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
         with warnings.catch_warnings():
             # A glyph that the font lacks is drawn as a box, even if -W turns warnings into errors.
             warnings.simplefilter("ignore")
-            draw(chart, file)
+            draw_chart(chart, file)
     except Exception:  # noqa: BLE001 - a picture never costs the verdict
         return False
     return True
 
 
-def draw(chart: Chart, file: Path) -> None:
+def draw_chart(chart: Chart, file: Path) -> None:
     """Draw one chart as SVG, PDF or PNG, according to the file's suffix."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def _compute_width(chart: Chart) -> float:
     return 2.0 + 0.35 * marks
 
 
-def _scale(chart: Chart, value: float) -> float:
+def _scale_value(chart: Chart, value: float) -> float:
     return value * 100 if chart.unit == "percent" else value
 
 
@@ -102,14 +102,14 @@ def _find_points(chart: Chart, values: Iterable[float | Estimate | None]) -> tup
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value
-        point = math.nan if estimate is None else _scale(chart, estimate.value)
+        point = math.nan if estimate is None else _scale_value(chart, estimate.value)
         middle.append(point)
         if estimate is None or estimate.low is None or estimate.high is None:
             # Use nan instead of 0, because a bar of no length would look like a very narrow interval.
             below = above = math.nan
         else:
-            below = max(0.0, point - _scale(chart, estimate.low))
-            above = max(0.0, _scale(chart, estimate.high) - point)
+            below = max(0.0, point - _scale_value(chart, estimate.low))
+            above = max(0.0, _scale_value(chart, estimate.high) - point)
         reach[0].append(below)
         reach[1].append(above)
     return middle, reach
@@ -120,7 +120,7 @@ def _make_axes(chart: Chart, figure: Any) -> Any:
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
     if chart.limits:
-        axes.set_ylim(*(_scale(chart, limit) for limit in chart.limits))
+        axes.set_ylim(*(_scale_value(chart, limit) for limit in chart.limits))
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
@@ -210,7 +210,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
         side = math.sin(turn)
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
-        axes.set_ylim(*(_scale(chart, limit) for limit in chart.limits))
+        axes.set_ylim(*(_scale_value(chart, limit) for limit in chart.limits))
     axes.grid(color="#dddddd", linewidth=0.6)
     _add_legend(chart, figure)
 
@@ -218,7 +218,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
 def _draw_heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
     cells = [_find_points(chart, series.values)[0] for series in chart.series]
-    low, high = (_scale(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
+    low, high = (_scale_value(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
     image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
     _name_labels(chart, axes)

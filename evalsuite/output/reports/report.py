@@ -14,9 +14,9 @@ from evalsuite.core.types import SHARE, Record, Usage
 from evalsuite.decisions.measured import Measured, select
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
-from evalsuite.output.reports.case_block import case_block
-from evalsuite.output.reports.generic import attempts_table, generic_section, judges_cut_off
-from evalsuite.output.reports.judges import signatures_table
+from evalsuite.output.reports.case_block import write_case_block
+from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
+from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.comparison import Against
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
-    from evalsuite.results.runs import Bench, Run
+    from evalsuite.results.runs import Run, RunBenchmark
 
 
 LOWEST = 3  # Cases with the lowest scores that are shown per benchmark.
@@ -34,29 +34,29 @@ LONGEST_TEXT = 500  # Maximum characters of each text that is shown for these ca
 MOST_CAUSES = 20
 
 
-def view(run: Run, name: str, label: str) -> RunView:
+def make_view(run: Run, name: str, label: str) -> RunView:
     """Make the view of one benchmark of a run, for the report's section."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
     return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
 
 
-def benchmark_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
+def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
     """Build a benchmark's section, and add judges' signatures, truncated answers and repeated attempts."""
-    section = _own_section(name, views, bench)
-    cut = [note for view in views for note in judges_cut_off(view.label, view.tally)]
-    added = [table for table in (signatures_table(views), attempts_table(views)) if table is not None]
-    return Section(section.title, [*cut, *_before_folded(section.blocks, added)])
+    section = _make_own_section(name, views, bench)
+    cut = [note for view in views for note in warn_of_cut_off_judges(view.label, view.tally)]
+    added = [table for table in (tabulate_signatures(views), tabulate_pass_at_k(views)) if table is not None]
+    return Section(section.title, [*cut, *_insert_before_folded(section.blocks, added)])
 
 
-def _before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
+def _insert_before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
     """Insert further tables before the first folded block."""
     folded = (at for at, block in enumerate(blocks) if block.folded)
     first = next(folded, len(blocks))
     return [*blocks[:first], *added, *blocks[first:]]
 
 
-def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
+def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
     """Build the benchmark's own section or, if that fails, the generic section with the reason."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:
@@ -64,7 +64,7 @@ def _own_section(name: str, views: Sequence[RunView], bench: Bench) -> Section:
             return declared.report(views)
         except Exception as error:  # noqa: BLE001 - code of others; the rest of the report does not depend on it
             why = f"its own report failed: {type(error).__name__}: {error}"
-    section = generic_section(bench.title or name, name, views, bench.derived, bench.primary)
+    section = make_generic_section(bench.title or name, name, views, bench.derived, bench.primary)
     if not why:
         return section
     note = Passage("", f"This is the generic report of {name}, without what the benchmark itself adds: {why}.")
@@ -76,16 +76,17 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
     sections = [_make_run_section(run, verdict)]
     if verdict.decisions:
         sections.append(_make_gates_section(verdict.decisions))
-    sections += map(baseline_section, verdict.against)
+    sections += map(make_baseline_section, verdict.against)
     if len(run.benchmarks) > 1:
         sections.append(_make_benchmarks_section(run, measured))
     by_name = {
-        name: benchmark_section(name, [view(run, name, bench.model)], bench) for name, bench in run.benchmarks.items()
+        name: make_benchmark_section(name, [make_view(run, name, bench.model)], bench)
+        for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
     sections += _compare_faults(run, measured)
     sections += _group_errors(run)
-    sections += _show_lowest(run, {name for name, own in by_name.items() if _shows_cases(own)})
+    sections += _show_worst_cases(run, {name for name, own in by_name.items() if _shows_cases(own)})
     sections.append(_make_signature_section(run))
     return sections
 
@@ -235,7 +236,7 @@ def _shows_cases(section: Section) -> bool:
     return any(isinstance(block, Passage) and block.folded for block in section.blocks)
 
 
-def _show_lowest(run: Run, shown: Collection[str]) -> list[Section]:
+def _show_worst_cases(run: Run, shown: Collection[str]) -> list[Section]:
     """Show the worst cases of each benchmark whose own section shows no cases."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
@@ -266,7 +267,7 @@ def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Itera
 
 def _make_passage(record: Record, metric: str) -> Passage:
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
-    return Passage(title, case_block(record, most=LONGEST_TEXT), folded=True)
+    return Passage(title, write_case_block(record, most=LONGEST_TEXT), folded=True)
 
 
 def _show_judgements(record: Record) -> list[Passage]:
@@ -297,7 +298,7 @@ MOST_SLICES = 5  # Maximum slices that are shown, greatest losses first.
 MOST_FLIPS = 12  # Maximum changed cases that are shown, greatest losses first.
 
 
-def baseline_section(against: Against) -> Section:
+def make_baseline_section(against: Against) -> Section:
     """Build the report's section about a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []

@@ -130,33 +130,33 @@ class Section:
     blocks: Sequence[Block] = field(default_factory=tuple)
 
 
-def plain_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
+def convert_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
     """Convert all tables of a report to plain data."""
     return [
-        {"section": section.title, "title": block.title, **plain_table(block)}
+        {"section": section.title, "title": block.title, **convert_table(block)}
         for section in sections
         for block in section.blocks
         if isinstance(block, Table)
     ]
 
 
-def plain_table(table: Table) -> dict[str, Any]:
+def convert_table(table: Table) -> dict[str, Any]:
     """Convert a table's headings and cells to plain data."""
     return {
         "columns": [column.title for column in table.columns],
-        "rows": [[plain_cell(cell) for cell in row] for row in table.rows],
+        "rows": [[convert_cell(cell) for cell in row] for row in table.rows],
     }
 
 
-def plain_cell(cell: Cell) -> Any:
+def convert_cell(cell: Cell) -> Any:
     """Convert a cell: an estimate becomes an object, and a number that JSON lacks, such as infinity, becomes None."""
     if isinstance(cell, Estimate):
         parts = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
-        return {name: plain_cell(value) for name, value in parts.items()}
+        return {name: convert_cell(value) for name, value in parts.items()}
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
-def without_unmeasured(table: Table) -> Table:
+def drop_unmeasured_columns(table: Table) -> Table:
     """Remove columns that contain only dashes; a note names the removed columns.
 
     If nothing at all was measured, all columns stay, because the table must show that nothing was measured.
@@ -184,7 +184,7 @@ def is_best(cell: Cell, column: Column, best: float | None) -> bool:
     return best is not None and column.style != "text" and value == best
 
 
-def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
+def find_best(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
     """Return the best number, unrounded; None if fewer than two numbers were measured, or if all are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
     numbers = [value for value in values if isinstance(value, float | int)]
@@ -193,7 +193,9 @@ def best_of(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
     return min(numbers) if lower_is_better else max(numbers)
 
 
-def distinct(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
+def separate_distinct_metrics(
+    metrics: Sequence[str], values: Sequence[Sequence[object]]
+) -> tuple[list[str], list[str]]:
     """Separate metrics with distinct values from metrics that repeat another metric; describe each repetition.
 
     Args:
@@ -217,7 +219,7 @@ class LabelledCases:
     view: RunView
 
 
-def lines_of(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
+def list_rows_by_mode(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
     """Yield one row per mode, or a single row for a run without modes; labels omit the name of an `alone` run."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:

@@ -14,12 +14,19 @@ from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
-from evalsuite.output.reports.case_block import blocks, cases_to_show
-from evalsuite.output.reports.markdown import contents, decision_line, escape, plain_text, render, render_passage
-from evalsuite.output.reports.plots import can_draw, draw_all
+from evalsuite.output.reports.case_block import list_cases_to_show, write_case_blocks
+from evalsuite.output.reports.markdown import (
+    escape_markdown,
+    render_contents,
+    render_passage,
+    render_sections,
+    write_decision_line,
+    write_plain_cell,
+)
+from evalsuite.output.reports.plots import can_draw, draw_charts
 from evalsuite.output.reports.report import build_report
-from evalsuite.output.reports.section import Chart, Passage, Section, Table, plain_cell, plain_tables
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_folder, replace_text
+from evalsuite.output.reports.section import Chart, Passage, Section, Table, convert_cell, convert_tables
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder, replace_text
 from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ MARKER = "<!-- evalsuite verdict "
 NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `evalsuite report` on this run."
 
 
-def nothing_more(_run: Run, _verdict: Verdict) -> Sequence[Section]:
+def make_no_sections(_run: Run, _verdict: Verdict) -> Sequence[Section]:
     """Return no additional sections."""
     return ()
 
@@ -61,15 +68,15 @@ class RunReport:
     measured: Mapping[str, Measured]  # Each benchmark's metrics.
     sections: Sequence[Section]  # The sections of the report.
 
-    def text(self, pictures: Sequence[str] = ()) -> str:
+    def render_text(self, pictures: Sequence[str] = ()) -> str:
         """Render the report as Markdown, with the charts that were drawn."""
-        text = "\n\n".join((self.top, contents(self.sections), render(self.sections, pictures)))
+        text = "\n\n".join((self.top, render_contents(self.sections), render_sections(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
 
     @property
     def top(self) -> str:
         """The first lines of report and comment: the verdict, and its id in a hidden mark for programs."""
-        return f"{heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
+        return f"{write_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property
     def baseline(self) -> Run | None:
@@ -82,7 +89,7 @@ class RunReport:
         return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]
 
 
-def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
+def make_report(run: Run, more: MoreSections = make_no_sections) -> RunReport:
     """Judge a run and make its report, without writing files."""
     measured, baselines = measure(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
@@ -94,12 +101,12 @@ def make_report(run: Run, more: MoreSections = nothing_more) -> RunReport:
 def write_report(report: RunReport, target: Path) -> None:
     """Write report, page, summary and charts into a folder, which is created if missing."""
     target.mkdir(parents=True, exist_ok=True)
-    summary = summarise(report.run, report.verdict, report.measured, report.sections)
+    summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
     replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-    replace_text(target / COMMENT, comment(report) + "\n")
-    replace_text(target / REPORT, report.text())
+    replace_text(target / COMMENT, write_comment(report) + "\n")
+    replace_text(target / REPORT, report.render_text())
     # Draw the charts last, because drawing takes longest and is most likely to fail.
-    text = report.text(draw_all(report.charts, target))
+    text = report.render_text(draw_charts(report.charts, target))
     replace_text(target / REPORT, text)
     try:
         write_page(report.run, report.verdict, summary["benchmarks"], report.sections, report.baseline, target)
@@ -108,7 +115,7 @@ def write_report(report: RunReport, target: Path) -> None:
         replace_text(target / REPORT, f"{text}\n{why}\n")
 
 
-def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = nothing_more) -> RunReport:
+def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = make_no_sections) -> RunReport:
     """Judge a finished run, and write its report into its folder."""
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
@@ -117,40 +124,40 @@ def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections 
 
 def find_baselines(run: Run) -> list[Run]:
     """Read the baselines that the run names."""
-    return [load_run(find_folder(run.folder.path.parent, name)) for name in run.baselines]
+    return [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
 
 
-def comment(report: RunReport) -> str:
+def write_comment(report: RunReport) -> str:
     """Write the report's first screen and some failed cases, short enough for a comment on a pull request."""
     text = report.top
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
-            more = render([section], ())
+            more = render_sections([section], ())
             if len(text) + len(more) > LONGEST_COMMENT:
                 return f"{text}\n\nThe rest is in the report of run {report.run.folder.name}."
             text += f"\n\n{more}"
-    cases = cases_to_show(report.run, report.verdict, MOST_CASES)
+    cases = list_cases_to_show(report.run, report.verdict, MOST_CASES)
     gated = {decision.gate.metric for decision in report.verdict.decisions}
-    for title, block in blocks(cases, report.run, report.baseline, gated):
+    for title, block in write_case_blocks(cases, report.run, report.baseline, gated):
         more = render_passage(Passage(title, block, folded=True, whole=True))
         if len(text) + len(more) <= LONGEST_COMMENT:
             text += f"\n\n{more}"
     return text
 
 
-def heading(verdict: Verdict, model: str | None) -> str:
+def write_heading(verdict: Verdict, model: str | None) -> str:
     """Write the report's first lines: verdict, reasons and remarks."""
-    lines = [f"# {MARKS.get(verdict.status, '❌')} {escape(model or 'no model')}: {verdict.headline}"]
+    lines = [f"# {MARKS.get(verdict.status, '❌')} {escape_markdown(model or 'no model')}: {verdict.headline}"]
     reasons = [*verdict.reasons, *verdict.remarks]
-    lines += [f"- {_one_line(line)}" for line in reasons[:MOST_REASONS]]
+    lines += [f"- {_escape_reason(line)}" for line in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
         lines.append(f"- and {len(reasons) - MOST_REASONS} more")
     return "\n\n".join((lines[0], "\n".join(lines[1:]))) if len(lines) > 1 else lines[0]
 
 
-def _one_line(text: str) -> str:
+def _escape_reason(text: str) -> str:
     """Escape a reason and put it on one line, because a reason may quote a server's error page."""
-    return escape(shorten_to_ends(text, LONGEST_REASON))
+    return escape_markdown(shorten_to_ends(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:
@@ -185,7 +192,7 @@ def _append(file: str, text: str, otherwise: str) -> str:
 VERSION = 1  # version of the format of `summary.json`, as described in `schemas/summary.json`
 
 
-def summarise(
+def summarise_run(
     run: Run, verdict: Verdict, measured: Mapping[str, Measured], sections: Iterable[Section]
 ) -> dict[str, Any]:
     """Convert the run's results to plain data."""
@@ -210,7 +217,7 @@ def summarise(
                 "subject": decision.subject,
                 "verdict": decision.verdict,
                 "reason": decision.reason,
-                "found": plain_cell(decision.estimate),
+                "found": convert_cell(decision.estimate),
             }
             for decision in verdict.decisions
         ],
@@ -222,7 +229,7 @@ def summarise(
             }
             for name, metrics in measured.items()
         },
-        "tables": plain_tables(sections),
+        "tables": convert_tables(sections),
     }
 
 
@@ -231,19 +238,19 @@ def _summarise_baseline(against: Against) -> dict[str, Any]:
         "baseline": against.name,
         "margin": against.rules.margin,
         "metrics": [
-            {"metric": str(subject), "verdict": verdict, **{k: plain_cell(v) for k, v in one.to_dict().items()}}
+            {"metric": str(subject), "verdict": verdict, **{k: convert_cell(v) for k, v in one.to_dict().items()}}
             for subject, one, verdict in against.found
         ],
         "left_out": {side: list(cases) for side, cases in against.left_out.items()},
     }
 
 
-def first_screen(report: RunReport, file: Path) -> str:
+def make_first_screen(report: RunReport, file: Path) -> str:
     """Make an HTML page without scripts, in which all text from models is escaped."""
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"
     lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']
-    decided = [*map(decision_line, verdict.decisions), *verdict.reasons_beyond_gates, *verdict.remarks]
+    decided = [*map(write_decision_line, verdict.decisions), *verdict.reasons_beyond_gates, *verdict.remarks]
     if decided:
         lines.append(f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in decided)}</ul>")
     benches = report.run.benchmarks.items()
@@ -261,7 +268,8 @@ def _write_html_table(table: Table) -> str:
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td>{html.escape(plain_text(cell, column))}</td>" for cell, column in zip(row, table.columns, strict=True)
+            f"<td>{html.escape(write_plain_cell(cell, column))}</td>"
+            for cell, column in zip(row, table.columns, strict=True)
         )
         + "</tr>"
         for row in table.rows

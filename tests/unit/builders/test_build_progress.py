@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.building import BuildProgress, bytes_of
+from evalsuite.builders.building import BuildProgress, sum_file_sizes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,4 +24,4 @@ def test_a_build_goes_on_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_files_have_no_bytes_and_a_file_named_twice_counts_twice(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("abc")
-    assert bytes_of([tmp_path / "a", tmp_path / "a", tmp_path / "no"]) == 6
+    assert sum_file_sizes([tmp_path / "a", tmp_path / "a", tmp_path / "no"]) == 6

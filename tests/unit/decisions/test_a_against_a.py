@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.results.run_folders import RunFolder
-from evalsuite.results.runs import Bench, Run
+from evalsuite.results.runs import Run, RunBenchmark
 from evalsuite.results.tally import Row, Tally
 
 REPETITIONS = 60
@@ -32,7 +32,7 @@ def scripted(rng: random.Random, often: dict[str, tuple[float, float]], epochs: 
         for epoch in range(1, epochs + 1)
     ]
     gates = [f"answers.{metric} >= 0" for metric in METRICS]
-    bench = Bench(Tally.of(rows), "scripted", "m")
+    bench = RunBenchmark(Tally.of(rows), "scripted", "m")
     return Run(
         RunFolder(Path("run")), {"settings": {"gate": gates}, "stopped": None, "seconds": 1.0}, {"answers": bench}, {}
     )

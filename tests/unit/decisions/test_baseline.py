@@ -15,8 +15,8 @@ from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselin
 from evalsuite.decisions.comparison import Against, ComparedMetric, ComparisonRules, find_subjects
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
-from evalsuite.output.reports.markdown import render
-from evalsuite.output.reports.report import baseline_section
+from evalsuite.output.reports.markdown import render_sections
+from evalsuite.output.reports.report import make_baseline_section
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str
     assert list(against.not_compared) == [gate.removesuffix(" > 0")]
     (line,) = against.lacking()
     assert line.startswith(f"{gate.removesuffix(' > 0')} is not compared with before: ")
-    assert "Not compared: " in render([baseline_section(against)], ())
+    assert "Not compared: " in render_sections([make_baseline_section(against)], ())
 
 
 def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
@@ -335,7 +335,7 @@ def test_flips_are_shown_the_greatest_losses_first(desk: Desk) -> None:
 
 def test_the_section_shows_verdicts_numbers_and_the_first_of_many_flips(desk: Desk) -> None:
     against = Pair(desk, scored(desk, [1] * 60), scored(desk, [0] * 30 + [1] * 30)).against("capitals.m > 0")
-    text = render([baseline_section(against)], ())
+    text = render_sections([make_baseline_section(against)], ())
     assert text.startswith("## Against before")
     assert "❌ worse" in text
     assert "1.0000" in text

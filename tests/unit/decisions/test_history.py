@@ -12,7 +12,7 @@ from evalsuite.cli import main
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.history import level_at, trace
-from evalsuite.output.reports.compare import findings, write_history
+from evalsuite.output.reports.compare import describe_drifts, write_history
 from evalsuite.stats import mcnemar
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(
 def test_a_steady_model_has_no_drift(desk: Desk, tmp_path: Path) -> None:
     runs = [release(desk, number, 0) for number in range(4)]
     courses = trace(runs, runs[:1])
-    assert findings(courses) == "No drift from a reference is shown."
+    assert describe_drifts(courses) == "No drift from a reference is shown."
     text = write_history(runs, courses, tmp_path / "history").read_text("utf-8")
     assert "v03" in text
 

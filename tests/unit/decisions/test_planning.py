@@ -12,7 +12,7 @@ from evalsuite.core.types import SHARE, Usage
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
 from evalsuite.gateway.spend import Price
-from evalsuite.output.reports.plan_section import advice
+from evalsuite.output.reports.plan_section import advise_on_loss
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_a_derived_metric_is_planned_by_leaving_out_cases(desk: Desk) -> None:
     # The variance of a standard deviation is (m4 - m2^2) / (4 m2 n), which for uniform scores is 1 / (60 n).
     assert alone.variance.between == pytest.approx(2 / 60, rel=0.15)
     assert "nothing in common" in alone.source
-    assert advice(alone)
+    assert advise_on_loss(alone)
     moved = run_of(desk, "earlier", [[score + rng.gauss(0, 0.01) for score in scores]])
     (paired,) = sights([asked], baseline, moved, gates, 0.05)
     assert paired.variance.between < alone.variance.between / 10
@@ -127,19 +127,19 @@ def test_two_earlier_runs_say_how_many_questions_change(desk: Desk) -> None:
     scores = [1.0, 0.0] * 100
     changed = [1 - score if n % 20 == 0 else score for n, score in enumerate(scores)]
     sight = seen(desk, [scores], run_of(desk, "earlier", [changed]))
-    assert sight.variance.of(1, 1) == pytest.approx(0.05, abs=0.003)
+    assert sight.variance.compute_variance(1, 1) == pytest.approx(0.05, abs=0.003)
     assert sight.needed is not None
     assert 1200 < sight.needed < 1500  # z^2 (d + loss) / loss^2 = 7.85 * 0.07 / 0.0004
-    assert "needs" in advice(sight)
+    assert "needs" in advise_on_loss(sight)
     assert sight.calibration is not None
     assert sight.calibration.equal_fails < 0.05 < sight.calibration.loss_fails < 0.5  # 2.5% is meant; few cases.
-    assert "equal models fail in" in advice(sight)
+    assert "equal models fail in" in advise_on_loss(sight)
 
 
 def test_without_two_runs_or_epochs_nothing_is_calibrated(desk: Desk) -> None:
     sight = seen(desk, [[1.0, 0.0] * 20])
     assert sight.calibration is None
-    assert "equal models" not in advice(sight)
+    assert "equal models" not in advise_on_loss(sight)
 
 
 def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> None:
@@ -147,7 +147,7 @@ def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> N
     sight = seen(desk, [[0.0, 1.0] * 100, [1.0, 0.0] * 100], detect=0.001)
     assert sight.noise_known
     assert sight.with_twice_the_epochs == pytest.approx(sight.with_twice_the_questions, rel=0.02)
-    assert "epochs pay as much" in advice(sight)
+    assert "epochs pay as much" in advise_on_loss(sight)
     assert sight.calibration is not None  # By the two epochs.
 
 
@@ -155,10 +155,10 @@ def test_a_steady_model_pays_for_questions_alone(desk: Desk) -> None:
     scores = [0.0, 1.0] * 100
     sight = seen(desk, [scores, scores], run_of(desk, "earlier", [list(reversed(scores))] * 2))
     assert sight.needed_epochs is None
-    assert "more questions pay more" in advice(sight)
+    assert "more questions pay more" in advise_on_loss(sight)
 
 
 def test_one_epoch_leaves_open_what_more_would_help(desk: Desk) -> None:
     sight = seen(desk, [[0.0, 1.0] * 100])
     assert sight.with_twice_the_epochs is None
-    assert "not known" in advice(sight)
+    assert "not known" in advise_on_loss(sight)

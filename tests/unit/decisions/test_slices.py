@@ -9,8 +9,8 @@ import numpy as np
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.engine.case_record import list_grouping_metadata
-from evalsuite.output.reports.markdown import render
-from evalsuite.output.reports.report import baseline_section
+from evalsuite.output.reports.markdown import render_sections
+from evalsuite.output.reports.report import make_baseline_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def test_the_slice_that_lost_most_comes_first_with_a_corrected_p(desk: Desk) -> 
     assert (first.tag, first.value, first.n, first.before, first.after) == ("skill", "s2", 20, 1.0, 0.0)
     assert first.pvalue == 5 * 2 / 2**20  # McNemar's of 20 losses, times five slices
     assert {one.tag for one in found.slices} == {"skill"}
-    assert "skill=s2" in render([baseline_section(found)], [])
+    assert "skill=s2" in render_sections([make_baseline_section(found)], [])
 
 
 def test_metadata_make_slices_like_tags(desk: Desk) -> None:

@@ -7,19 +7,19 @@ import re
 import pytest
 
 from evalsuite.core.types import Message
-from evalsuite.judges.prompts import JudgedInput, as_text, withhold_names
+from evalsuite.judges.prompts import JudgedInput, withhold_names, write_conversation
 
 
 def test_the_answers_stand_in_their_own_order_or_in_the_other() -> None:
     subject = JudgedInput("Why?", ("because", "no reason"))
-    assert subject.shown().index("because") < subject.shown().index("no reason")
-    assert subject.shown(swapped=True).index("no reason") < subject.shown(swapped=True).index("because")
-    shown = subject.shown(swapped=True)
+    assert subject.write_parts().index("because") < subject.write_parts().index("no reason")
+    assert subject.write_parts(swapped=True).index("no reason") < subject.write_parts(swapped=True).index("because")
+    shown = subject.write_parts(swapped=True)
     assert re.search(r'<answer_1 key="(\w+)">\nno reason\n</answer_1 key="\1">', shown)
 
 
 def test_empty_parts_are_left_out() -> None:
-    assert [name for name, _ in JudgedInput("Why?", ("so",)).parts()] == ["question", "answer"]
+    assert [name for name, _ in JudgedInput("Why?", ("so",)).list_parts()] == ["question", "answer"]
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_a_text_without_names_to_withhold_stays_as_it_is() -> None:
 
 def test_a_conversation_is_shown_with_its_roles() -> None:
     said = (Message("user", "Hi"), Message("assistant", "Hello"))
-    assert as_text(said) == "user: Hi\n\nassistant: Hello"
-    assert as_text("Hi") == "Hi"
+    assert write_conversation(said) == "user: Hi\n\nassistant: Hello"
+    assert write_conversation("Hi") == "Hi"

@@ -11,7 +11,7 @@ import pytest
 from evalsuite.core.errors import JudgeError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, TokenLogprob
 from evalsuite.judges import Likert, multiple_evidence, pairwise, single, weighted
-from evalsuite.judges.g_eval import after_thoughts, expectation
+from evalsuite.judges.g_eval import compute_expectation, drop_reasoning_tokens
 from evalsuite.judges.prompts import JudgedInput
 
 ONE = JudgedInput("Why?", ("because",))
@@ -142,16 +142,16 @@ def test_two_answers_are_weighted_each_alone(scripted: Any) -> None:
 def test_an_expectation_is_read_at_the_score_and_not_at_a_number_that_was_thought_of() -> None:
     spoken = [("<think>", 0.0), ("2", 0.0), ("</think>", 0.0), ("1", 0.0), (". Score: ", 0.0), ("4", 0.0)]
     tokens = tuple(TokenLogprob(text, chance) for text, chance in spoken)
-    assert [token.token for token in after_thoughts(tokens)] == ["1", ". Score: ", "4"]
-    assert expectation(after_thoughts(tokens), FIVE_POINTS, 4) == (4.0, 1.0)
-    assert after_thoughts(tokens[3:]) == tokens[3:]
+    assert [token.token for token in drop_reasoning_tokens(tokens)] == ["1", ". Score: ", "4"]
+    assert compute_expectation(drop_reasoning_tokens(tokens), FIVE_POINTS, 4) == (4.0, 1.0)
+    assert drop_reasoning_tokens(tokens[3:]) == tokens[3:]
 
 
 def test_an_expectation_needs_a_token_that_is_a_score_with_some_probability() -> None:
-    assert expectation(logprobs({"ok": 1.0}, {"3": 1.0}), FIVE_POINTS, 3) == (3.0, 1.0)
-    assert expectation(logprobs({"ok": 1.0}), FIVE_POINTS, 3) is None
-    assert expectation((TokenLogprob("3", -9999.0),), FIVE_POINTS, 3) is None
-    assert expectation(logprobs({"²": 1.0}), FIVE_POINTS, 2) is None
+    assert compute_expectation(logprobs({"ok": 1.0}, {"3": 1.0}), FIVE_POINTS, 3) == (3.0, 1.0)
+    assert compute_expectation(logprobs({"ok": 1.0}), FIVE_POINTS, 3) is None
+    assert compute_expectation((TokenLogprob("3", -9999.0),), FIVE_POINTS, 3) is None
+    assert compute_expectation(logprobs({"²": 1.0}), FIVE_POINTS, 2) is None
 
 
 @pytest.mark.parametrize("text", ["", "six", "6", "0", "4 of 5", "4.5", "3 or 4"])

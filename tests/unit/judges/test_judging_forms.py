@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges.forms import ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
-from evalsuite.judges.judgements import Opinion, PairVerdict, better, majority
+from evalsuite.judges.judgements import Opinion, PairVerdict, find_better, find_majority
 
 CLEAR = Likert("", 1, 5, name="clarity")
 DEPTH = Likert("", 0, 1, name="depth")
@@ -183,9 +183,9 @@ def test_an_endless_answer_is_refused_at_once(text: str) -> None:
 @given(st.integers(1, 10), st.integers(1, 10))
 def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, other: int) -> None:
     said = PairedScores().parse(f"Score of answer 1: {one}\nScore of answer 2: {other}")
-    assert said.exchange().scores == {"first": other, "second": one}
-    assert said.exchange().exchange() == said
-    assert said.exchange().verdict == better(other, one)
+    assert said.exchange_answers().scores == {"first": other, "second": one}
+    assert said.exchange_answers().exchange_answers() == said
+    assert said.exchange_answers().verdict == find_better(other, one)
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, 
     ],
 )
 def test_a_comparison_needs_more_than_half_of_the_votes(votes: list[PairVerdict], result: PairVerdict) -> None:
-    assert majority(votes) == result
-    assert ChoiceForm().combine([Opinion(verdict=vote) for vote in votes]).verdict == result
+    assert find_majority(votes) == result
+    assert ChoiceForm().combine_opinions([Opinion(verdict=vote) for vote in votes]).verdict == result
 
 
 def test_scores_are_settled_by_their_mean() -> None:
-    combined = ScoresForm((CLEAR, DEPTH)).combine(
+    combined = ScoresForm((CLEAR, DEPTH)).combine_opinions(
         [Opinion({"clarity": 1, "depth": 0}), Opinion({"clarity": 4, "depth": 1})]
     )
     assert combined.scores == {"clarity": 2.5, "depth": 0.5}
@@ -214,8 +214,8 @@ def test_scores_are_settled_by_their_mean() -> None:
 def test_scored_pairs_are_settled_by_their_means_not_by_their_verdicts() -> None:
     # Two narrow wins of the first against one clear win of the second: 7.0 against 7 2/3.
     said = [(7.0, 6.0), (7.0, 6.0), (7.0, 11.0)]
-    opinions = [Opinion({"first": one, "second": other}, better(one, other)) for one, other in said]
-    assert PairedScores().combine(opinions).verdict == "second"
+    opinions = [Opinion({"first": one, "second": other}, find_better(one, other)) for one, other in said]
+    assert PairedScores().combine_opinions(opinions).verdict == "second"
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("a", 1, 1), ("a", 5, 1), ("a\nb", 1, 5)])
@@ -248,7 +248,7 @@ def test_a_verdict_without_a_degree_or_against_itself_is_asked_again(text: str) 
 
 def test_degrees_are_averaged_over_both_orders() -> None:
     shown_first, shown_second = GradedChoice().parse("[[A>>B]]"), GradedChoice().parse("[[A>B]]")
-    combined = GradedChoice().combine([shown_first, shown_second.exchange()])
+    combined = GradedChoice().combine_opinions([shown_first, shown_second.exchange_answers()])
     assert combined == Opinion({"preference": 0.625}, "first")
 
 

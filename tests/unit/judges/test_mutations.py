@@ -15,7 +15,7 @@ from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
 from evalsuite.judges import rubric
-from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, apply_trick, corrupt, is_plausible, rewrite
+from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, apply_trick, corrupt_case, is_plausible, replace_text
 from evalsuite.results.judge_labels import JUDGE_METRICS
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def change(kind: str, transcript: Transcript, passages: list[str] | None = None)
     sample = Sample("s", "Q?", metadata={"passages": passages} if passages else {})
     other = Sample("o", "Q?", metadata={"passages": ["Something else."]})
     case = (sample, transcript)
-    return [after for _, after in corrupt(kind, case, [case, (other, transcript)], Random(1))]
+    return [after for _, after in corrupt_case(kind, case, [case, (other, transcript)], Random(1))]
 
 
 def test_the_last_message_of_a_conversation_changes_with_the_answer() -> None:
@@ -230,7 +230,7 @@ def test_an_answer_without_citations_gets_the_passages_of_another_case() -> None
     others = [
         (Sample("o", "Q?"), Transcript("x", facts={"passages": [text]})) for text in ("Dark blue.", "It is green.")
     ]
-    ((changed, _),) = corrupt("citations", case, others, Random(1))
+    ((changed, _),) = corrupt_case("citations", case, others, Random(1))
     assert changed.metadata["passages"] == ["It is green."], "the other passage may support the answer"
     assert change("citations", Transcript("Blue.")) == []
 
@@ -271,7 +271,7 @@ def test_a_written_change_is_refused_if_it_rewrites_or_loses_numbers() -> None:
 
 
 def test_an_answer_taken_from_a_message_is_changed_in_the_message() -> None:
-    after = rewrite(Transcript("42", (Message("assistant", "The answer is 42."),)), "42", "43")
+    after = replace_text(Transcript("42", (Message("assistant", "The answer is 42."),)), "42", "43")
     assert (after.answer, after.messages[0].content) == ("43", "The answer is 43.")
 
 

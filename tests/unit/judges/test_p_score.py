@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.p_score import PScore, check_prompt, p_score, parse_scores
+from evalsuite.benchmarks.struc_bench.p_score import PScore, check_prompt, parse_scores, request_p_score
 from evalsuite.core.errors import JudgeError, RequestRefused
 
 WANTED, SAID = "| Gulls | 7 |", "| Gulls | 9 |"
@@ -22,7 +22,7 @@ def answer(content: Any, structure: Any, **more: Any) -> str:
 
 
 def scored(model: Any, prediction: str = SAID, **more: Any) -> PScore:
-    return asyncio.run(p_score(model, prediction, WANTED, format="markdown", **more))
+    return asyncio.run(request_p_score(model, prediction, WANTED, format="markdown", **more))
 
 
 def first_table(prompt: str) -> str:
@@ -59,7 +59,7 @@ def test_the_prompt_names_format_scale_and_form_and_asks_for_reasons_first(scrip
 @pytest.mark.parametrize(("format", "named"), [("latex", "LaTeX"), ("html", "HTML")])
 def test_braces_in_tables_are_only_characters(scripted: Any, format: str, named: str) -> None:  # noqa: A002
     model = scripted(lambda _: answer(1, 2))
-    asyncio.run(p_score(model, r"\textbf{first} {0} {format}", "", format=format))
+    asyncio.run(request_p_score(model, r"\textbf{first} {0} {format}", "", format=format))
     assert r"\textbf{first} {0} {format}" in model.calls[0].prompt
     assert f"written as {named}." in model.calls[0].prompt
     assert "(nothing)" in model.calls[0].prompt

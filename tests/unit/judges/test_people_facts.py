@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample
-from evalsuite.judges.human_labels import check_labels, people_facts
+from evalsuite.judges.human_labels import check_labels, make_people_facts
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from evalsuite.judges.human_labels import check_labels, people_facts
 def test_a_label_is_a_number_or_a_word_that_means_one(human: Any, label: float) -> None:
     sample = Sample("a", "?", metadata={"human": human})
     check_labels(sample)
-    assert people_facts(sample, ["kind"], nominal=True) == {"people": {"kind": {"label": label, "nominal": True}}}
+    assert make_people_facts(sample, ["kind"], nominal=True) == {"people": {"kind": {"label": label, "nominal": True}}}
 
 
 @pytest.mark.parametrize("human", [None, {}, "perhaps", "nan", float("inf"), [1], {"kind": None}])
@@ -29,9 +29,9 @@ def test_what_is_no_label_is_refused_with_the_sample(human: Any) -> None:
 
 @pytest.mark.parametrize("human", ["first", " Second ", "tie"])
 def test_the_label_of_a_comparison_is_not_a_label_of_a_single_answer(human: str) -> None:
-    assert people_facts(Sample("a", "?", metadata={"human": human}), ["kind"], scale=(1.0, 5.0)) == {}
+    assert make_people_facts(Sample("a", "?", metadata={"human": human}), ["kind"], scale=(1.0, 5.0)) == {}
 
 
 def test_a_label_off_the_judges_scale_is_refused() -> None:
     with pytest.raises(ScoringError, match=r"label 7 under 'human' .* from 1 to 5"):
-        people_facts(Sample("a", "?", metadata={"human": 7}), ["kind"], scale=(1.0, 5.0))
+        make_people_facts(Sample("a", "?", metadata={"human": 7}), ["kind"], scale=(1.0, 5.0))

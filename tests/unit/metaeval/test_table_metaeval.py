@@ -12,8 +12,15 @@ from scipy.stats import kendalltau
 
 import evalsuite
 from evalsuite.cli import main
-from evalsuite.metaeval.agreement import MEASURES, RatedTable, agreements, fill_unreadable, measure, read_rated_tables
-from evalsuite.metaeval.table_grid import MARKS, pair_tables
+from evalsuite.metaeval.agreement import (
+    MEASURES,
+    RatedTable,
+    compute_agreements,
+    compute_metrics,
+    fill_unreadable,
+    read_rated_tables,
+)
+from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
 from evalsuite.metrics.tables import read_wanted
 from evalsuite.stats.correlation import ClusterDraws
 
@@ -55,7 +62,8 @@ def test_the_grid_holds_on_every_shipped_item(capsys: pytest.CaptureFixture[str]
 
 def test_the_grid_tells_apart_what_looks_much_alike_and_keeps_identical_tables(tmp_path: Path) -> None:
     pairs = {
-        name: (wanted, answer) for name, wanted, answer in pair_tables("| # | % |\n|---|---|\n| 1 | 2 |", "markdown")
+        name: (wanted, answer)
+        for name, wanted, answer in write_near_pairs("| # | % |\n|---|---|\n| 1 | 2 |", "markdown")
     }
     assert {*MARKS, "bars in a cell", "two heads swapped", "two columns swapped"} == pairs.keys()
     assert pairs["bars in a cell"][0] == pairs["bars in a cell"][1]
@@ -66,7 +74,7 @@ def test_the_grid_tells_apart_what_looks_much_alike_and_keeps_identical_tables(t
 
 
 def test_a_change_that_a_table_has_no_place_for_is_left_out() -> None:
-    assert list(pair_tables("| a | a |\n|---|---|", "markdown")) == []
+    assert list(write_near_pairs("| a | a |\n|---|---|", "markdown")) == []
 
 
 def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +123,7 @@ def test_a_judge_is_asked_once_and_measured_beside_the_metrics(
 @pytest.mark.usefixtures("few_resamples")
 def test_a_judge_that_gives_peoples_marks_agrees_wholly_and_the_difference_is_paired(tmp_path: Path) -> None:
     rated = read_rated_tables(_tables(tmp_path))
-    by_name = {line.metric: line for line in agreements(rated, measure(rated))}
+    by_name = {line.metric: line for line in compute_agreements(rated, compute_metrics(rated))}
     judge = by_name["judge"]
     assert [judge.agreement[name].value for name in MEASURES] == pytest.approx([1.0] * 4)
     score = by_name["table_score"].agreement
@@ -131,7 +139,7 @@ def test_outputs_are_ordered_only_within_their_reference() -> None:
     # The second reference's values are higher throughout. Of its five pairs with different ratings one is tied and
     # one is turned; the pair that people rate alike does not count.
     values = [1.0, 2.0, 3.0, 4.0, 15.0, 15.0, 16.0, 15.5]
-    line = agreements(rated, {"table_score": values})[0].agreement
+    line = compute_agreements(rated, {"table_score": values})[0].agreement
     assert line["Pairs within"].value == pytest.approx((5 + 3.5) / 10)
     expected = [kendalltau(values[at : at + 4], (1, 2, 2, 5)).statistic for at in (0, 4)]
     assert line["Kendall within"].value == pytest.approx(sum(expected) / 2)
@@ -156,7 +164,7 @@ def test_outputs_without_a_readable_table_are_no_measurement(
 
 def test_outputs_of_one_reference_have_no_interval() -> None:
     rated = [RatedTable(WANTED, WANTED, "html", human) for human in (1.0, 2.0, 4.0)]
-    line = agreements(rated, {"table_score": [0.1, 0.3, 0.2]})[0]
+    line = compute_agreements(rated, {"table_score": [0.1, 0.3, 0.2]})[0]
     assert math.isfinite(line.agreement["Pearson"].value)
     assert math.isnan(line.agreement["Pearson"].low)
     assert math.isnan(line.agreement["Kendall within"].high)
@@ -164,11 +172,11 @@ def test_outputs_of_one_reference_have_no_interval() -> None:
 
 def test_a_constant_metric_has_no_correlation_and_orders_half_of_the_pairs() -> None:
     rated = [RatedTable(WANTED, WANTED, "html", human) for human in (1.0, 2.0, 4.0)]
-    constant = agreements(rated, {"table_score": [0.5] * 3})[0].agreement
+    constant = compute_agreements(rated, {"table_score": [0.5] * 3})[0].agreement
     assert math.isnan(constant["Kendall within"].value)
     assert constant["Pairs within"].value == 0.5
     alike = [RatedTable(WANTED, WANTED, "html", 3.0)] * 3
-    assert math.isnan(agreements(alike, {"table_score": [0.1, 0.2, 0.3]})[0].agreement["Pairs within"].value)
+    assert math.isnan(compute_agreements(alike, {"table_score": [0.1, 0.2, 0.3]})[0].agreement["Pairs within"].value)
 
 
 def test_a_study_as_published_is_read(tmp_path: Path) -> None:

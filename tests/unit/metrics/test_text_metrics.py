@@ -114,7 +114,7 @@ def test_rouge_l_is_the_package_s_own_value_on_ascii_text(one: list[str], other:
     prediction, target = " ".join(one), " ".join(other)
     theirs = RougeScorer(["rougeL"], use_stemmer=stem).score(target, prediction)["rougeL"].fmeasure
     # The package gives 0 where a text has no word at all; see test_identical_texts_score_one.
-    if text.alphanumeric_words(prediction) and text.alphanumeric_words(target):
+    if text.split_alphanumeric_words(prediction) and text.split_alphanumeric_words(target):
         assert text.rouge_l(prediction, target, stem=stem) == theirs
 
 
@@ -123,7 +123,7 @@ def test_rouge_l_sees_words_outside_the_latin_alphabet() -> None:
 
 
 def test_chinese_is_cut_into_words_by_jieba() -> None:
-    assert text.alphanumeric_words("我来到北京清华大学") == ["我", "来到", "北京", "清华大学"]
+    assert text.split_alphanumeric_words("我来到北京清华大学") == ["我", "来到", "北京", "清华大学"]
     assert text.token_f1("我来到北京", "我离开北京") == pytest.approx(2 / 3)
     assert text.rouge_l("我来到北京", "北京") == pytest.approx(0.5)
     assert 0.0 < text.bleu("我来到北京清华大学", "我来到北京") < 1.0
@@ -131,7 +131,7 @@ def test_chinese_is_cut_into_words_by_jieba() -> None:
 
 def test_a_chinese_text_of_any_length_is_cut_in_parts() -> None:
     long = "这是" * 1500
-    assert text.cut(long) == text.cut(long[:2000]) + text.cut(long[2000:])
+    assert text.split_words(long) == text.split_words(long[:2000]) + text.split_words(long[2000:])
 
 
 @pytest.mark.parametrize("metric", [text.token_f1, text.rouge_l, text.bleu])
@@ -157,15 +157,15 @@ def test_chinese_without_jieba_is_an_error_that_says_what_to_install(
 @settings(deadline=None, max_examples=60)
 @given(st.text(alphabet=string.ascii_letters + " .,'", max_size=30))
 def test_normalising_twice_changes_nothing(written: str) -> None:
-    once = text.normalise(written)
-    assert text.normalise(once) == once
+    once = text.normalise_answer(written)
+    assert text.normalise_answer(once) == once
 
 
 SMALL_ALPHABET = st.text("aé北京 theİ,。+Ａ\u0301n", max_size=24)
 
 
 def step_by_step(value: str) -> str:
-    lower = text.plain(value).lower()
+    lower = text.normalise_characters(value).lower()
     marks = {char for char in lower if char in string.punctuation or unicodedata.category(char)[0] == "P"}
     without = "".join(char for char in lower if char not in marks)
     return " ".join(text.ARTICLES.sub(" ", without).split()) or " ".join(without.split()) or " ".join(lower.split())
@@ -174,7 +174,7 @@ def step_by_step(value: str) -> str:
 @given(SMALL_ALPHABET)
 @settings(deadline=None, max_examples=300)
 def test_the_quick_normalisation_is_the_one_step_by_step(value: str) -> None:
-    assert text.normalise(value) == step_by_step(value)
+    assert text.normalise_answer(value) == step_by_step(value)
 
 
 @given(prediction=SMALL_ALPHABET, target=SMALL_ALPHABET)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsuite.output.reports.generic import attempts_table
+from evalsuite.output.reports.generic import tabulate_pass_at_k
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 
@@ -22,7 +22,7 @@ def view(label: str, **samples: str) -> RunView:
 
 
 def test_the_chances_of_k_attempts_are_means_over_samples() -> None:
-    table = attempts_table([view("m", a="ppp", b="pff", c="fff")])
+    table = tabulate_pass_at_k([view("m", a="ppp", b="pff", c="fff")])
     assert table is not None
     assert [column.title for column in table.columns] == ["run", "pass@1", "pass@2", "pass@3", "pass^2", "pass^3"]
     (cells,) = table.rows
@@ -33,9 +33,9 @@ def test_the_chances_of_k_attempts_are_means_over_samples() -> None:
 
 
 def test_what_was_not_repeated_has_no_table_and_a_shorter_run_has_dashes() -> None:
-    assert attempts_table([view("m", a="p", b="f")]) is None
-    assert attempts_table([view("m", a="pe", b="pp")]) is None
-    assert attempts_table([]) is None
-    table = attempts_table([view("m", a="pp"), view("n", a="p")])
+    assert tabulate_pass_at_k([view("m", a="p", b="f")]) is None
+    assert tabulate_pass_at_k([view("m", a="pe", b="pp")]) is None
+    assert tabulate_pass_at_k([]) is None
+    table = tabulate_pass_at_k([view("m", a="pp"), view("n", a="p")])
     assert table is not None
     assert [cell is None for cell in table.rows[1]] == [False, False, True, True]

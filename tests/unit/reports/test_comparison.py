@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from evalsuite import cli
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
-from evalsuite.output.reports.compare import compare_runs, label_runs, paired_table, write_comparison
+from evalsuite.output.reports.compare import compare_runs, label_runs, make_paired_table, write_comparison
 from evalsuite.output.reports.section import Chart, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import paired_difference
@@ -57,7 +57,7 @@ def test_a_run_named_twice_is_not_compared_with_itself(desk: Desk) -> None:
 def test_the_interval_of_a_difference_of_few_shares_is_tango_s(desk: Desk) -> None:
     before = run(desk, "one", {"a": {"hit": 1.0}, "b": {"hit": 0.0}, "c": {"hit": 0.0}})
     after = run(desk, "two", {"a": {"hit": 1.0}, "b": {"hit": 1.0}, "c": {"hit": 0.0}})
-    table = paired_table([before, after], ["one", "two"], "capitals")
+    table = make_paired_table([before, after], ["one", "two"], "capitals")
     assert table
     wanted = tango_interval(lost=0, won=1, n=3)
     assert table.rows[0][6] == Estimate(1 / 3, wanted.low, wanted.high, 3)
@@ -79,7 +79,7 @@ def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: De
 def test_binary_scores_are_compared_by_exact_mcnemar_over_the_cases_of_both(desk: Desk) -> None:
     before = {f"s{place}": {"hit": 1.0} for place in range(8)} | {"only": {"hit": 1.0}}
     after = {f"s{place}": {"hit": float(place >= 6)} for place in range(8)}
-    table = paired_table([run(desk, "one", before), run(desk, "two", after)], ["one", "two"], "capitals")
+    table = make_paired_table([run(desk, "one", before), run(desk, "two", after)], ["one", "two"], "capitals")
     assert table
     label, base, metric, pairs, before_mean, here, difference, p = table.rows[0]
     assert (label, base, metric, pairs, before_mean, here) == ("two", "one", "hit", 8, 1.0, 0.25)
@@ -96,7 +96,7 @@ def test_an_interval_of_shares_excludes_zero_only_where_the_exact_test_rejects(d
         run(desk, name, {f"s{place:02}": {"hit": float(place >= wrong)} for place in range(20)})
         for name, wrong in zip(names, firsts, strict=True)
     ]
-    table = paired_table(runs, names, "capitals")
+    table = make_paired_table(runs, names, "capitals")
     assert table
     *_, difference, p = table.rows[0]
     assert isinstance(difference, Estimate)
@@ -113,7 +113,7 @@ def test_samples_of_one_source_are_one_cluster_of_a_difference(desk: Desk) -> No
         return desk.run(records, name)
 
     before, after = [1.0] * 8, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
-    table = paired_table([asked("one", before), asked("two", after)], ["one", "two"], "capitals")
+    table = make_paired_table([asked("one", before), asked("two", after)], ["one", "two"], "capitals")
     assert table
     *_, difference, p = table.rows[0]
     expected = paired_difference(before, after, clusters=[0, 0, 1, 1, 2, 2, 3, 3], scale=1.0)
@@ -123,7 +123,7 @@ def test_samples_of_one_source_are_one_cluster_of_a_difference(desk: Desk) -> No
 
 def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
     runs = [run(desk, "one", {"a": {"hit": 1.0}}), run(desk, "two", {"b": {"hit": 1.0}})]
-    table = paired_table(runs, ["one", "two"], "capitals")
+    table = make_paired_table(runs, ["one", "two"], "capitals")
     assert table
     assert list(table.rows[0]) == ["two", "one", "hit", 0, None, None, None, None]
 

@@ -7,7 +7,7 @@ from typing import Any
 from evalsuite.core.types import SIGNATURES
 from evalsuite.decisions.baseline import changed_signatures
 from evalsuite.decisions.comparison import common_questions
-from evalsuite.output.reports.judges import signatures_table
+from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.results.tally import Row, RunView, Tally
 
 
@@ -21,7 +21,7 @@ def signed(**signatures: str) -> dict[str, Any]:
 
 def test_each_signature_has_a_row_with_its_scores_and_cases() -> None:
     both = signed(quality="sampled|1", depth="sampled|1", clear="rubric|2")
-    table = signatures_table([RunView("gpt", tally(signed(quality="sampled|1"), both, {}, both))])
+    table = tabulate_signatures([RunView("gpt", tally(signed(quality="sampled|1"), both, {}, both))])
     assert table is not None
     assert table.rows == [("gpt", "clear", "rubric|2", 2), ("gpt", "quality, depth", "sampled|1", 3)]
 
@@ -30,13 +30,13 @@ def test_expected_scores_made_of_little_probability_are_flagged_with_their_share
     name = signed(quality="weighted|w", clear="rubric|r")
     weighted = {**name, "weights": {"quality": {"method": "logprobs", "mass": 0.9}}}
     little = {**name, "weights": {"quality": {"method": "logprobs", "mass": 0.1, "little": True}}}
-    table = signatures_table([RunView("gpt", tally(weighted, little, weighted, little))])
+    table = tabulate_signatures([RunView("gpt", tally(weighted, little, weighted, little))])
     assert table is not None
     assert [(row[1], row[4]) for row in table.rows] == [("clear", None), ("quality", 0.5)]
 
 
 def test_without_judges_there_is_no_table() -> None:
-    assert signatures_table([RunView("gpt", tally({}))]) is None
+    assert tabulate_signatures([RunView("gpt", tally({}))]) is None
 
 
 def test_a_judge_that_changed_since_the_baseline_is_named_with_its_scores() -> None:

@@ -13,16 +13,16 @@ from evalsuite.core.errors import CONTROL
 from evalsuite.decisions.gates import GateDecision, parse_gate
 from evalsuite.output.reports.markdown import (
     LONGEST,
-    decision_line,
-    escape,
-    in_terminal,
-    number,
-    one_line,
-    render,
+    convert_for_terminal,
+    escape_markdown,
+    format_number,
+    join_lines,
     render_passage,
+    render_sections,
     render_table,
-    show,
-    unescape,
+    show_cell,
+    unescape_markdown,
+    write_decision_line,
 )
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.tally import Estimate
@@ -100,7 +100,7 @@ def test_a_cell_never_breaks_its_table_and_reads_as_it_was_written(rows: list[li
 @given(hostile)
 @modest
 def test_escaped_text_holds_no_markup(text: str) -> None:
-    escaped = escape(text)
+    escaped = escape_markdown(text)
     assert "\n" not in escaped
     assert "<" not in escaped
     without = re.sub(r"\\.", "", escaped)
@@ -150,13 +150,13 @@ def test_words_of_a_model_are_cut_unless_they_are_wanted_whole() -> None:
     ],
 )
 def test_a_number_is_rounded_once_and_zero_has_no_sign(value: float, column: Column, shown: str) -> None:
-    assert number(value, column) == shown
+    assert format_number(value, column) == shown
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12), st.integers(0, 6))
 @modest
 def test_a_shown_number_is_the_nearest_of_its_digits(value: float, digits: int) -> None:
-    shown = number(value, Column("", "number", digits))
+    shown = format_number(value, Column("", "number", digits))
     assert float(shown) == float(f"{value:.{digits}f}")
     assert not (shown.startswith("-") and float(shown) == 0)
 
@@ -174,7 +174,7 @@ def test_a_shown_number_is_the_nearest_of_its_digits(value: float, digits: int) 
     ],
 )
 def test_a_cell_is_shown_as_its_column_says(cell: str | float | Estimate | None, shown: str) -> None:
-    assert show(cell, Column("", "percent", 1)) == shown
+    assert show_cell(cell, Column("", "percent", 1)) == shown
 
 
 def test_columns_of_text_stand_left_and_numbers_right_under_title_and_over_note() -> None:
@@ -208,7 +208,7 @@ def test_sections_stand_in_order_and_only_drawn_pictures_are_shown() -> None:
         Section("Second", [Passage("Title", "words **as they are**")]),
         Section("Empty"),
     ]
-    text = render(sections, ["drawn"])
+    text = render_sections(sections, ["drawn"])
     assert text.startswith("## First\n\n| a   |\n")
     assert "![A \\[chart\\]](drawn.svg)\n\n## Second\n\n### Title\n\nwords **as they are**\n\n## Empty" in text
     assert "not_drawn" not in text
@@ -220,32 +220,32 @@ def test_folded_tables_and_pictures_are_shown_closed_together() -> None:
         Table("Closed", [Column("b")], [["2"]], folded=True),
         Chart("bars", "drawn", "Picture", ["x"], [Series("s", [1.0])], folded=True),
     ]
-    text = render([Section("Title", blocks)], ["drawn"])
+    text = render_sections([Section("Title", blocks)], ["drawn"])
     shown, closed = text.split("<details><summary>More tables and pictures</summary>")
     assert "### Shown" in shown
     assert "### Closed" in closed
     assert closed.endswith("![Picture](drawn.svg)\n\n</details>")
-    assert "<details>" not in render([Section("Title", blocks[:1])], [])
+    assert "<details>" not in render_sections([Section("Title", blocks[:1])], [])
 
 
 def test_a_decision_is_one_line_for_a_terminal() -> None:
     gate = parse_gate("a.b >= 0.5")
     met = GateDecision(gate, "a.b", "met", Estimate(2 / 3, 0.25, 0.75, 9))
-    assert decision_line(met) == "     met  a.b >= 0.5   a.b: 0.6667 [0.2500, 0.7500]"
+    assert write_decision_line(met) == "     met  a.b >= 0.5   a.b: 0.6667 [0.2500, 0.7500]"
     lacking = GateDecision(gate, "a.b", "no data", reason="no such metric")
-    assert decision_line(lacking) == " no data  a.b >= 0.5   a.b: no such metric"
+    assert write_decision_line(lacking) == " no data  a.b >= 0.5   a.b: no such metric"
 
 
 @given(st.text())
 def test_what_was_escaped_reads_as_before_once_it_is_unescaped(text: str) -> None:
-    assert unescape(escape(text)) == one_line(text)
+    assert unescape_markdown(escape_markdown(text)) == join_lines(text)
 
 
 def test_a_terminal_shows_a_document_without_its_escapes_pictures_and_tags() -> None:
     table = Table("a_b", [Column("gate"), Column("n", "count")], [["x.y >= 0.4|z", 7], ["a", 1234]])
     words = Passage("said_so", "1 &gt; 0 \\* \x1b[31m", folded=True)
     chart = Chart("lines", "picture", "a_b", [], [])
-    shown = in_terminal(render([Section("Gates_now", [chart, table, words])], ["picture"]))
+    shown = convert_for_terminal(render_sections([Section("Gates_now", [chart, table, words])], ["picture"]))
     lines = shown.splitlines()
     assert lines[:3] == ["## Gates_now", "", "### a_b"]
     (wide, narrow) = (line for line in lines if line.startswith(("| x", "| a")))

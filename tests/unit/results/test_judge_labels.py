@@ -10,10 +10,14 @@ import pytest
 from evalsuite import stats
 from evalsuite.decisions.gates import decide, parse_gate
 from evalsuite.decisions.measured import Measured
-from evalsuite.results.built_in import built_in
+from evalsuite.results.built_in import find_built_in_metric
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
     corrected_score,
+    estimate_kappa,
+    estimate_rho,
+    estimate_weighted_kappa,
+    find_majority_verdict,
     judge_ac1,
     judge_accuracy,
     judge_alpha,
@@ -21,10 +25,6 @@ from evalsuite.results.judge_labels import (
     judge_rho,
     judge_sensitivity,
     judge_specificity,
-    kappa,
-    majority_verdict,
-    rho,
-    weighted_kappa,
 )
 from evalsuite.results.tally import Row, Tally
 
@@ -74,7 +74,7 @@ def test_without_labels_nothing_is_known_of_the_judge() -> None:
 
 
 def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
-    few = kappa([(1.0, 1.0), (0.0, 0.0)] * 4)
+    few = estimate_kappa([(1.0, 1.0), (0.0, 0.0)] * 4)
     assert few is not None
     assert few.low is not None
     assert few.value == 1.0
@@ -82,7 +82,7 @@ def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
 
 
 def test_two_cases_have_no_interval_and_a_perfect_correlation_of_three_a_wide_one() -> None:
-    two, perfect = kappa([(1.0, 1.0), (0.0, 0.0)]), rho([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)])
+    two, perfect = estimate_kappa([(1.0, 1.0), (0.0, 0.0)]), estimate_rho([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)])
     assert two is not None
     assert perfect is not None
     assert two.low is None
@@ -98,7 +98,7 @@ def test_the_interval_of_kappa_holds_with_few_labels(labels: int, right: float) 
     for _ in range(repetitions):
         people = (rng.random(labels) < 0.5).astype(float)
         judge = np.where(rng.random(labels) < right, people, 1 - people)
-        found = kappa(list(zip(people.tolist(), judge.tolist(), strict=True)))
+        found = estimate_kappa(list(zip(people.tolist(), judge.tolist(), strict=True)))
         if found is not None and found.low is not None and found.high is not None:
             given += 1
             held += found.low <= truth <= found.high
@@ -178,7 +178,7 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low <= 0.6 <= found.high < float(judge.mean())
-    assert built_in("corrected_right") is not None
+    assert find_built_in_metric("corrected_right") is not None
 
 
 @pytest.mark.parametrize("labels", [0, 29])
@@ -200,9 +200,9 @@ def test_scores_of_two_names_have_no_correlation_in_common() -> None:
 
 
 def test_the_verdict_of_most_people_counts_and_none_where_they_are_evenly_divided() -> None:
-    assert majority_verdict([1.0, 1.0, 0.0]) == 1.0
-    assert majority_verdict([0.0, 1.0, 0.0]) == 0.0
-    assert majority_verdict([1.0, 0.0]) == 0.5
+    assert find_majority_verdict([1.0, 1.0, 0.0]) == 1.0
+    assert find_majority_verdict([0.0, 1.0, 0.0]) == 0.0
+    assert find_majority_verdict([1.0, 0.0]) == 0.5
     tally = Tally((row(0, 1.0, 2 / 3, verdict=1.0), row(1, 1.0, 0.5, verdict=0.5)))
     accuracy = judge_accuracy(tally)
     assert accuracy is not None
@@ -213,10 +213,10 @@ def test_quadratic_weighted_kappa_is_that_of_its_table_of_weights() -> None:
     pairs = [(1.0, 2.0), (3.0, 3.0), (5.0, 4.0), (2.0, 2.0), (4.0, 1.0), (5.0, 5.0)]
     observed = sum((one - other) ** 2 for one, other in pairs) / len(pairs)
     chance = sum((one - other) ** 2 for one, _ in pairs for _, other in pairs) / len(pairs) ** 2
-    found = weighted_kappa(pairs)
+    found = estimate_weighted_kappa(pairs)
     assert found is not None
     assert found.value == pytest.approx(1 - observed / chance)
-    assert weighted_kappa([(3.0, 3.0)] * 5) is None
+    assert estimate_weighted_kappa([(3.0, 3.0)] * 5) is None
 
 
 def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_advice() -> None:

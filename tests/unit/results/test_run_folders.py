@@ -12,19 +12,19 @@ import pytest
 from evalsuite.core.errors import RunError
 from evalsuite.core.types import Usage
 from evalsuite.journal.journal import Journal
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, take_in
+from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
 from evalsuite.results.run_folders import (
     INFO,
     SUMMARY,
     RunFolder,
-    check_name,
-    find_folder,
-    interruption,
-    make_folder,
-    new_folder,
+    check_run_name,
+    choose_folder,
+    explain_interruption,
+    find_run_folder,
+    make_run_folder,
     replace_text,
 )
-from evalsuite.results.runs import Bench, load_run
+from evalsuite.results.runs import RunBenchmark, load_run
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -48,63 +48,63 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
     ],
 )
 def test_a_new_run_is_named_by_time_and_model(tmp_path: Path, model: str, name: str) -> None:
-    assert new_folder(tmp_path, None, model, NOW).name == name
+    assert choose_folder(tmp_path, None, model, NOW).name == name
 
 
 def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
     names = []
     for _ in range(3):
-        folder = new_folder(tmp_path, None, "m", NOW)
+        folder = choose_folder(tmp_path, None, "m", NOW)
         folder.path.mkdir()
         names.append(folder.name)
     assert names == ["20260304-050607-m", "20260304-050607-m-2", "20260304-050607-m-3"]
     (tmp_path / names[1]).rmdir()
-    assert new_folder(tmp_path, None, "m", NOW).name == names[1]
+    assert choose_folder(tmp_path, None, "m", NOW).name == names[1]
 
 
 @pytest.mark.parametrize("name", ["nightly", "gpt-4@2026+x=1_a.b", "Ünïcode", "1"])
 def test_a_name_that_can_be_a_folder_is_taken(tmp_path: Path, name: str) -> None:
-    assert new_folder(tmp_path, name, "m", NOW).path == tmp_path / name
+    assert choose_folder(tmp_path, name, "m", NOW).path == tmp_path / name
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "../up", "a b", "a\n", "a\0", "$(x)", "last"])
 def test_a_name_that_cannot_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match=r"a run's name is letters|reserved for the newest run"):
-        new_folder(tmp_path, name, "m", NOW)
+        choose_folder(tmp_path, name, "m", NOW)
 
 
 @pytest.mark.parametrize("file", [INFO, RECORDS])
 def test_a_run_is_not_begun_twice(tmp_path: Path, file: str) -> None:
     (tmp_path / "r").mkdir()
-    check_name(tmp_path, "r")
+    check_run_name(tmp_path, "r")
     (tmp_path / "r" / file).touch()
     with pytest.raises(RunError, match="a run r is there already: go on with it with --resume r"):
-        check_name(tmp_path, "r")
+        check_run_name(tmp_path, "r")
 
 
 def test_a_run_is_found_by_name_by_path_and_as_the_last_one(desk: Desk, monkeypatch: Any) -> None:
     desk.folder([], "a", started="2026-01-02T00:00:00+00:00")
     desk.folder([], "b", started="2026-01-01T00:00:00+00:00")
-    assert find_folder(desk.reports, "b").path == desk.reports / "b"
-    assert find_folder(desk.reports, str(desk.reports / "b")).name == "b"
+    assert find_run_folder(desk.reports, "b").path == desk.reports / "b"
+    assert find_run_folder(desk.reports, str(desk.reports / "b")).name == "b"
     monkeypatch.chdir(desk.reports)
-    assert find_folder(desk.reports / "elsewhere", "./b").name == "b"
-    assert find_folder(desk.reports, "last").name == "a"
+    assert find_run_folder(desk.reports / "elsewhere", "./b").name == "b"
+    assert find_run_folder(desk.reports, "last").name == "a"
 
 
 def test_of_two_runs_of_one_second_the_one_written_to_later_is_the_last(desk: Desk) -> None:
     for number, name in enumerate(["x-10", "x-9"]):
         folder = desk.folder([], name)
         os.utime(folder.path / INFO, ns=(number, number))
-    assert find_folder(desk.reports, "last").name == "x-9"
+    assert find_run_folder(desk.reports, "last").name == "x-9"
 
 
 def test_a_damaged_run_does_not_hide_the_others(desk: Desk) -> None:
     desk.folder([], "good")
     desk.folder([], "bad")
     (desk.reports / "bad" / INFO).write_text("{")
-    assert find_folder(desk.reports, "good").name == "good"
-    assert find_folder(desk.reports, "last").name == "good"
+    assert find_run_folder(desk.reports, "good").name == "good"
+    assert find_run_folder(desk.reports, "last").name == "good"
 
 
 def test_a_run_that_is_not_there_is_told_with_the_newest_that_are(desk: Desk) -> None:
@@ -112,16 +112,16 @@ def test_a_run_that_is_not_there_is_told_with_the_newest_that_are(desk: Desk) ->
         desk.folder([], f"run{day}", started=f"2026-01-0{day}T00:00:00+00:00")
     newest = "run7, run6, run5, run4, run3; name one of these or give a path"
     with pytest.raises(RunError, match=rf"no run 'x' in .*; the newest there: {newest}$"):
-        find_folder(desk.reports, "x")
+        find_run_folder(desk.reports, "x")
     with pytest.raises(RunError, match=r"no run 'last' in .*: none"):
-        find_folder(desk.reports / "elsewhere", "last")
+        find_run_folder(desk.reports / "elsewhere", "last")
 
 
 def test_a_file_that_is_none_of_a_runs_is_named(desk: Desk, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text("{}")
     with pytest.raises(RunError, match=r"other\.jsonl is not a run's folder, records\.jsonl, run\.json or"):
-        find_folder(desk.reports, str(other))
+        find_run_folder(desk.reports, str(other))
 
 
 def test_what_a_run_knows_of_itself_comes_back(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_was_not_brought_to_its_end_says_so(info: dict[str, Any], why: str | None) -> None:
-    assert interruption(info) == why
+    assert explain_interruption(info) == why
 
 
 def test_a_file_is_replaced_in_one_step_and_half_characters_do_no_harm(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_records_that_were_cut_short_come_back_from_the_journal(desk: Desk) -> N
     whole = file.read_bytes()
     journal = Journal(folder.path / JOURNAL)
     journal.begin("2026-01-01T00:00:00+00:00", "pytest")
-    take_in(journal, file)
+    import_records(journal, file)
     export_records(journal, folder.path)
     journal.close()
     file.write_bytes(whole[: len(whole) - 10])
@@ -264,16 +264,16 @@ def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_i
     assert desk.run(made, "without").benchmarks["capitals"].primary == "first"
     desk.declare("capitals", primary="chosen")
     assert desk.run(made, "with").benchmarks["capitals"].primary == "chosen"
-    assert Bench(Tally(), "", "").primary is None
+    assert RunBenchmark(Tally(), "", "").primary is None
 
 
 def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = make_folder(tmp_path, None, "m", NOW)
-    names = iter([first, new_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
-    monkeypatch.setattr("evalsuite.results.run_folders.new_folder", lambda *_: next(names))
-    second = make_folder(tmp_path, None, "m", NOW)
+    first = make_run_folder(tmp_path, None, "m", NOW)
+    names = iter([first, choose_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
+    monkeypatch.setattr("evalsuite.results.run_folders.choose_folder", lambda *_: next(names))
+    second = make_run_folder(tmp_path, None, "m", NOW)
     assert first.path.is_dir()
     assert second.path.is_dir()
     assert first.path != second.path
@@ -282,7 +282,7 @@ def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
 def test_a_named_run_may_begin_in_a_folder_that_holds_something_else(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "log.txt").touch()
-    assert make_folder(tmp_path, "mine", "m", NOW).path == tmp_path / "mine"
+    assert make_run_folder(tmp_path, "mine", "m", NOW).path == tmp_path / "mine"
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match=r"file cannot be made: File exists; name another folder"):
-        make_folder(tmp_path, "file", "m", NOW)
+        make_run_folder(tmp_path, "file", "m", NOW)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from evalsuite.stats import compare_paired, paired_difference
-from evalsuite.stats.power import DifferenceVariance, compute_dispersion, within_variance
+from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
 
 def test_the_variance_within_questions_is_pooled_over_their_epochs() -> None:
-    assert within_variance([[0.0, 1.0], [1.0, 1.0], [0.5]]) == 0.25
+    assert estimate_within_variance([[0.0, 1.0], [1.0, 1.0], [0.5]]) == 0.25
 
 
 def test_without_a_second_epoch_nothing_is_known_of_the_variance_within() -> None:
-    assert within_variance([[0.0], [1.0]]) is None
+    assert estimate_within_variance([[0.0], [1.0]]) is None
 
 
 def test_scores_of_0_and_1_are_dispersed_most() -> None:
@@ -30,7 +30,7 @@ def test_a_planned_number_of_questions_shows_a_loss_that_widens_the_spread(*, sh
     rng = np.random.default_rng()
     right, loss = rng.uniform(0.6, 0.95), rng.uniform(0.05, 0.12)
     plan = DifferenceVariance(2 * right * (1 - right), 0.0, shares, dispersion=1.0)
-    questions = plan.questions(loss, 1, 1)
+    questions = plan.count_questions_needed(loss, 1, 1)
     before = rng.random((400, questions)) < right
     after = rng.random((400, questions)) < right - loss
     found = [compare_paired(*pair, margin=0.01).pvalue for pair in zip(before * 1.0, after * 1.0, strict=True)]
@@ -41,7 +41,7 @@ def test_a_planned_number_of_questions_shows_a_loss_that_widens_the_spread(*, sh
 def test_the_planned_number_of_questions_shows_the_loss_four_times_in_five(epochs: int) -> None:
     loss, rng = 0.05, np.random.default_rng(3)
     plan = DifferenceVariance(between=0.04, within=0.09)
-    questions = plan.questions(loss, epochs, epochs)
+    questions = plan.count_questions_needed(loss, epochs, epochs)
     shown = 0
     for _ in range(300):
         truth = rng.normal(-loss, math.sqrt(plan.between), questions)
@@ -52,18 +52,24 @@ def test_the_planned_number_of_questions_shows_the_loss_four_times_in_five(epoch
 
 def test_mcnemars_plan_shows_the_loss_four_times_in_five() -> None:
     plan = DifferenceVariance(between=0.12, within=0.0, shares=True, dispersion=1.0)
-    questions = plan.questions(0.05, 1, 1)
-    assert plan.detectable(questions, 1, 1) == pytest.approx(0.05, abs=0.003)
+    questions = plan.count_questions_needed(0.05, 1, 1)
+    assert plan.compute_detectable_loss(questions, 1, 1) == pytest.approx(0.05, abs=0.003)
 
 
 def test_epochs_average_noise_away_but_not_what_differs_between_questions() -> None:
     noisy = DifferenceVariance(between=0.01, within=0.2)
-    epochs = noisy.epochs(0.03, 150)
+    epochs = noisy.count_epochs_needed(0.03, 150)
     assert epochs is not None
-    assert noisy.detectable(150, epochs, epochs) <= 0.03 < noisy.detectable(150, epochs - 1, epochs - 1)
-    assert DifferenceVariance(between=0.2, within=0.01).epochs(0.03, 150) is None
+    assert (
+        noisy.compute_detectable_loss(150, epochs, epochs)
+        <= 0.03
+        < noisy.compute_detectable_loss(150, epochs - 1, epochs - 1)
+    )
+    assert DifferenceVariance(between=0.2, within=0.01).count_epochs_needed(0.03, 150) is None
 
 
 def test_questions_that_share_a_source_count_for_less() -> None:
     alone, crowded = (DifferenceVariance(0.04, 0.0, crowding=factor) for factor in (1.0, 3.0))
-    assert crowded.questions(0.05, 1, 1) == pytest.approx(3 * alone.questions(0.05, 1, 1), rel=0.02)
+    assert crowded.count_questions_needed(0.05, 1, 1) == pytest.approx(
+        3 * alone.count_questions_needed(0.05, 1, 1), rel=0.02
+    )

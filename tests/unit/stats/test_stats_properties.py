@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evalsuite import stats
-from evalsuite.stats.agreement import alpha_without_each_cluster
+from evalsuite.stats.agreement import compute_alpha_replicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -332,7 +332,7 @@ def test_alpha_without_a_cluster_is_alpha_of_what_is_left(
         return stats.krippendorff_alpha(raters, level=level)
 
     clusters = [cluster for _, cluster in things]
-    whole, without = alpha_without_each_cluster([ratings for ratings, _ in things], clusters, level=level)
+    whole, without = compute_alpha_replicates([ratings for ratings, _ in things], clusters, level=level)
     assert whole == pytest.approx(alpha([ratings for ratings, _ in things]), nan_ok=True)
     left_out = [alpha([ratings for ratings, cluster in things if cluster != gone]) for gone in dict.fromkeys(clusters)]
     assert without == pytest.approx(left_out, nan_ok=True)

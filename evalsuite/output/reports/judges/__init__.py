@@ -11,30 +11,42 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalsuite.judges.scorers import ALONE, WINS
-from evalsuite.output.reports.judges.agreement import agreement_table, people_table
-from evalsuite.output.reports.judges.ballots import Judged, bias_table, read_ballots
-from evalsuite.output.reports.judges.estimates import Corrected, corrected_mean, corrected_table, mean_of_scores
+from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
+from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots, tabulate_biases
+from evalsuite.output.reports.judges.estimates import (
+    CorrectedMean,
+    estimate_corrected_mean,
+    estimate_mean,
+    tabulate_corrected_means,
+)
 from evalsuite.output.reports.section import Cell, Column, Table
-from evalsuite.results.judge_labels import scores_by_signature
+from evalsuite.results.judge_labels import group_scores_by_signature
 from evalsuite.results.tally import Estimate, RunView, Tally
 
-__all__ = ["Corrected", "agreement_table", "bias_table", "corrected_mean", "corrected_table", "judge_blocks"]
+__all__ = [
+    "CorrectedMean",
+    "estimate_corrected_mean",
+    "make_judge_tables",
+    "tabulate_agreement",
+    "tabulate_biases",
+    "tabulate_corrected_means",
+]
 
 
-def judge_blocks(views: Sequence[RunView]) -> list[Table]:
+def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
     """Make tables of bias and agreement for all judges with ballots, for any benchmark's report."""
-    judges = [(_name(view, prefix), view.tally, prefix) for view in views for prefix in prefixes(view.tally)]
+    judges = [(_name_judge(view, prefix), view.tally, prefix) for view in views for prefix in list_prefixes(view.tally)]
     tables: list[Table | None] = []
     for name, tally, prefix in judges:
         if any(case.verdict is not None for case in read_ballots(tally, prefix)):
-            tables.append(bias_table(f"Biases of {name}", [(name, tally)], prefix))
-        tables.append(debate_table(f"Debate on demand of {name}", tally, prefix))
-        tables.append(agreement_table(f"Agreement within {name}", [(name, tally)], prefix))
-    tables.append(people_table(views))
+            tables.append(tabulate_biases(f"Biases of {name}", [(name, tally)], prefix))
+        tables.append(tabulate_debates(f"Debate on demand of {name}", tally, prefix))
+        tables.append(tabulate_agreement(f"Agreement within {name}", [(name, tally)], prefix))
+    tables.append(tabulate_people_agreement(views))
     return [table for table in tables if table is not None]
 
 
-def prefixes(tally: Tally) -> list[str]:
+def list_prefixes(tally: Tally) -> list[str]:
     """List the prefixes of judges with ballots, in order; a judge without a prefix has the empty prefix."""
     plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
@@ -43,7 +55,7 @@ def prefixes(tally: Tally) -> list[str]:
     return sorted(plain | nested)
 
 
-def _name(view: RunView, prefix: str) -> str:
+def _name_judge(view: RunView, prefix: str) -> str:
     judge = f"{view.judge or 'the judge'}, {prefix.rstrip('_')}" if prefix else view.judge or "the judge"
     return f"{judge} ({view.label})"
 
@@ -58,7 +70,7 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 
 @dataclass
-class _Signed:
+class _SignatureGroup:
     """The cases whose scores have the same signature."""
 
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
@@ -74,9 +86,9 @@ class _Signed:
         return sum(self.little) / len(self.little) if self.little else None
 
 
-def signatures_table(views: Sequence[RunView]) -> Table | None:
+def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
     """Make one row per run and signature, with its scores and cases; None if no score is judged."""
-    signed = [(view.label, *item) for view in views for item in _group(view.tally).items()]
+    signed = [(view.label, *item) for view in views for item in _group_by_signature(view.tally).items()]
     if not signed:
         return None
     rows: list[tuple[Cell, ...]] = [
@@ -95,19 +107,19 @@ def signatures_table(views: Sequence[RunView]) -> Table | None:
     )
 
 
-def _group(tally: Tally) -> dict[str, _Signed]:
-    signed: dict[str, _Signed] = {}
+def _group_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
+    signed: dict[str, _SignatureGroup] = {}
     for row in tally:
-        for signature, scores in scores_by_signature(row.facts).items():
-            cases = signed.setdefault(signature, _Signed())
+        for signature, scores in group_scores_by_signature(row.facts).items():
+            cases = signed.setdefault(signature, _SignatureGroup())
             cases.modes |= dict.fromkeys([row.tags["mode"]] if "mode" in row.tags else [])
             cases.scores |= dict.fromkeys(scores)
             cases.cases += 1
-            cases.little += _little(row.facts, signature, scores)
+            cases.little += _find_low_probabilities(row.facts, signature, scores)
     return dict(sorted(signed.items(), key=lambda item: (*item[1].scores, *item[1].modes, item[0])))
 
 
-def _little(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
+def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
     """Yield, for each judge with weighted scores, whether any of its expected scores has a low total probability."""
     if not signature.startswith("weighted|"):
         return
@@ -136,7 +148,7 @@ DEBATE_NOTE = (
 )
 
 
-def debate_table(title: str, tally: Tally, prefix: str = "") -> Table | None:
+def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
     """Make rows for cases that one judge decided, debated cases, and all cases; None if debates were not on demand."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
@@ -149,7 +161,7 @@ def debate_table(title: str, tally: Tally, prefix: str = "") -> Table | None:
     )
 
 
-def _make_debate_row(name: str, cases: Sequence[Judged]) -> tuple[Cell, ...]:
+def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]:
     calls = sum(case.facts["calls"] for case in cases) / len(cases)
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     if not labelled:
@@ -166,12 +178,12 @@ def _make_debate_row(name: str, cases: Sequence[Judged]) -> tuple[Cell, ...]:
     return (name, len(cases), calls, len(labelled), before, after, gain, price, earned)
 
 
-def _agree(verdict: str | None, case: Judged) -> float:
+def _agree(verdict: str | None, case: JudgedCase) -> float:
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 
 def _find_accuracy(values: Sequence[float]) -> Estimate:
-    mean = mean_of_scores(values)
+    mean = estimate_mean(values)
     return (
         mean if mean.low is None or mean.high is None else replace(mean, low=max(0, mean.low), high=min(1, mean.high))
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.output.reports.judges.ballots import Judged, read_ballots
+from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots
 from evalsuite.output.reports.section import Cell, Column, Table
 from evalsuite.results.judge_labels import (
     corrected_score,
@@ -20,8 +20,8 @@ from evalsuite.results.judge_labels import (
     judge_sensitivity,
     judge_specificity,
     judge_weighted_kappa,
-    labelled_scores,
-    labels_of,
+    list_labelled_scores,
+    select_labelled_cases,
 )
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -56,7 +56,7 @@ class RaterAgreement:
     kappas: tuple[tuple[str, str, float | None], ...] = ()
 
 
-def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
+def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
     """Measure the agreement of ballots within cases: on verdicts, or on each aspect if one answer is scored."""
     verdicts = [
         Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
@@ -68,30 +68,30 @@ def among_judges(cases: Sequence[Judged]) -> list[RaterAgreement]:
     return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
 
 
-def among_epochs(cases: Sequence[Judged]) -> list[RaterAgreement]:
+def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
     """Measure the agreement of a case's results (a verdict or mean scores) over its epochs."""
     verdicts = [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
         for case in cases
         if case.verdict is not None
     ]
-    scores: list[Question] = [(aspect, "interval", _mean_scores(cases, aspect)) for aspect in _list_aspects(cases)]
+    scores: list[Question] = [(aspect, "interval", _average_scores(cases, aspect)) for aspect in _list_aspects(cases)]
     return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
-def _list_aspects(cases: Sequence[Judged]) -> list[str]:
+def _list_aspects(cases: Sequence[JudgedCase]) -> list[str]:
     """List the aspects of cases in which one answer is scored."""
     named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
     return list(dict.fromkeys(named))
 
 
-def agreement_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
+def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
     """Make one row per judge and question, followed by one row per pair of raters; None if no ratings exist."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_ballots(tally, prefix)
-        for agreement in (*among_judges(cases), *among_epochs(cases)):
-            rows += agreement_rows(name, agreement)
+        for agreement in (*measure_judge_agreement(cases), *measure_epoch_agreement(cases)):
+            rows += make_agreement_rows(name, agreement)
     return Table(title, COLUMNS, rows, NOTE) if rows else None
 
 
@@ -110,7 +110,7 @@ NOTE = (
 )
 
 
-def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
+def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
     """Make one row for all raters of a question, and one row per pair of raters; see `COLUMNS`."""
     things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
@@ -121,7 +121,7 @@ def agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ..
     ]
 
 
-def _list_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
+def _list_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     return [
         Rating(case.sample, case.case, vote.judge, vote.scores[aspect])
         for case in cases
@@ -130,7 +130,7 @@ def _list_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
     ]
 
 
-def _mean_scores(cases: Sequence[Judged], aspect: str) -> list[Rating]:
+def _average_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     scored = [
         (case, [vote.scores[aspect] for vote in case.votes if aspect in vote.scores])
         for case in cases
@@ -155,18 +155,18 @@ def measure_agreement(kind: RaterKind, questions: Iterable[Question]) -> list[Ra
 
 
 def _compute_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
-    from evalsuite.stats.agreement import alpha_without_each_cluster
-    from evalsuite.stats.clustering import interval_of_replicates
+    from evalsuite.stats.agreement import compute_alpha_replicates
+    from evalsuite.stats.clustering import make_replicates_interval
 
     values: dict[Hashable, list[JudgedValue]] = {}
     clusters: dict[Hashable, str] = {}
     for rating in ratings:
         values.setdefault(rating.thing, []).append(rating.value)
         clusters.setdefault(rating.thing, rating.cluster)
-    value, without = alpha_without_each_cluster(list(values.values()), list(clusters.values()), level=level)
+    value, without = compute_alpha_replicates(list(values.values()), list(clusters.values()), level=level)
     if math.isnan(value):
         return None
-    interval = interval_of_replicates(value, without, bounds=(-math.inf, 1.0))
+    interval = make_replicates_interval(value, without, bounds=(-math.inf, 1.0))
     return Estimate.of(value, interval.low, interval.high, len(values))
 
 
@@ -212,26 +212,26 @@ PEOPLE_NOTE = (
 
 def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
     """Measure the agreement of one score with people's labels; see `PEOPLE_COLUMNS`."""
-    verdicts = any(label.verdicts is not None for label in labelled_scores(tally))
+    verdicts = any(label.verdicts is not None for label in list_labelled_scores(tally))
     measured = (None if verdicts and measure in OF_SCORES else measure(tally) for _, measure in MEASURES)
-    return (*measured, _count_confusion(tally) or None, len(labelled_scores(tally)))
+    return (*measured, _count_confusion(tally) or None, len(list_labelled_scores(tally)))
 
 
 def _count_confusion(tally: Tally) -> str:
     """Count each combination of people's verdict and the judge's verdict; empty if verdicts are missing."""
-    both = [label.verdicts for label in labelled_scores(tally) if not label.nominal]
+    both = [label.verdicts for label in list_labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}
     cells = [f"{names[people]} → {names[judge]}: {counts[people, judge]}" for people in names for judge in names]
     return ", ".join(cells) if counts else ""
 
 
-def people_table(views: Sequence[RunView]) -> Table | None:
+def tabulate_people_agreement(views: Sequence[RunView]) -> Table | None:
     """Make one row per run and labelled score; None if no score is labelled."""
     rows: list[tuple[Cell, ...]] = []
     for view in views:
-        for score in dict.fromkeys(label.score for label in labelled_scores(view.tally)):
-            agreement = measure_against_people(labels_of(view.tally, score))
+        for score in dict.fromkeys(label.score for label in list_labelled_scores(view.tally)):
+            agreement = measure_against_people(select_labelled_cases(view.tally, score))
             name = f"{view.judge or 'the judge'} ({view.label})"
             rows.append((name, score, *agreement, view.tally.mean(score), corrected_score(score, view.tally)))
     columns = (

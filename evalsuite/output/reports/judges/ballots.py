@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.judges.judgements import CANNOT_TELL
-from evalsuite.output.reports.judges.estimates import share
+from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Cell, Column, Table
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -33,7 +33,7 @@ class JudgeVote:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCase:
     """A case with a judgement."""
 
     case: str  # The case's id.
@@ -44,15 +44,15 @@ class Judged:
     facts: Mapping[str, Any]  # The judge's facts: `lengths`, `systems`, `human`.
 
 
-def read_ballots(tally: Tally, prefix: str = "") -> list[Judged]:
+def read_ballots(tally: Tally, prefix: str = "") -> list[JudgedCase]:
     """Read the judged cases, in order; cases and ballots without a verdict ("cannot tell") are left out."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [_read_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL]
 
 
-def _read_case(row: Row, facts: Mapping[str, Any]) -> Judged:
+def _read_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
     votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
-    return Judged(row.case, row.sample, row.epoch, facts["verdict"], votes, facts)
+    return JudgedCase(row.case, row.sample, row.epoch, facts["verdict"], votes, facts)
 
 
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
@@ -133,20 +133,22 @@ class Bias:
         return not self.excess.low <= 0 <= self.excess.high
 
 
-def biases(cases: Sequence[Judged]) -> list[Bias]:
+def measure_biases(cases: Sequence[JudgedCase]) -> list[Bias]:
     """Measure all four biases over comparisons; a bias that these cases cannot show has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
-        _make_flips(compared),
-        _excess_bias("prefers the first place", list(_first_place(compared))),
-        _excess_bias("prefers the longer answer", list(_longer(compared))),
-        _excess_bias("prefers its own family", list(_own_family(compared))),
+        _list_order_flips(compared),
+        _measure_excess("prefers the first place", list(_list_first_place_choices(compared))),
+        _measure_excess("prefers the longer answer", list(_list_length_choices(compared))),
+        _measure_excess("prefers its own family", list(_list_own_family_choices(compared))),
     ]
 
 
-def bias_table(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
+def tabulate_biases(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
     """Make one row per judge and bias."""
-    rows = [_make_bias_row(name, bias) for name, tally in judges for bias in biases(read_ballots(tally, prefix))]
+    rows = [
+        _make_bias_row(name, bias) for name, tally in judges for bias in measure_biases(read_ballots(tally, prefix))
+    ]
     columns = (
         Column("Judge"),
         Column("Bias"),
@@ -173,7 +175,7 @@ def _make_bias_row(judge: str, bias: Bias) -> tuple[Cell, ...]:
     return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
 
 
-def _make_flips(cases: Sequence[Judged]) -> Bias:
+def _list_order_flips(cases: Sequence[JudgedCase]) -> Bias:
     values, clusters = [], []
     for case in cases:
         verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
@@ -181,10 +183,10 @@ def _make_flips(cases: Sequence[Judged]) -> Bias:
             if not swapped and (judge, True) in verdicts:
                 values.append(float(verdict != verdicts[judge, True]))
                 clusters.append(case.sample)
-    return Bias("changes with the order", share(values, clusters))
+    return Bias("changes with the order", estimate_share(values, clusters))
 
 
-def _first_place(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
+def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
         # Count only judges that saw both orders; otherwise the better answer may have been first by chance.
         both = {vote.judge for vote in case.votes if vote.swapped} & {
@@ -195,22 +197,22 @@ def _first_place(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
                 yield PairedChoice(case.sample, float(vote.verdict == vote.first_shown))
 
 
-def _longer(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
+def _list_length_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
         first, second = case.facts.get("lengths") or (0, 0)
         if first != second:
-            yield from _chosen(case, "first" if first > second else "second")
+            yield from _make_choice(case, "first" if first > second else "second")
 
 
-def _own_family(cases: Sequence[Judged]) -> Iterator[PairedChoice]:
+def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
-        families = [family(system) for system in case.facts.get("systems") or ()]
-        own = {family(vote.model) for vote in case.votes}
+        families = [find_model_family(system) for system in case.facts.get("systems") or ()]
+        own = {find_model_family(vote.model) for vote in case.votes}
         if len(own) == 1 and own != {None} and [found in own for found in families].count(True) == 1:
-            yield from _chosen(case, "first" if families[0] in own else "second")
+            yield from _make_choice(case, "first" if families[0] in own else "second")
 
 
-def _chosen(case: Judged, favoured: str) -> Iterator[PairedChoice]:
+def _make_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
     human = case.facts.get("human")
     if case.verdict == "tie" or human == "tie":
         return
@@ -218,8 +220,8 @@ def _chosen(case: Judged, favoured: str) -> Iterator[PairedChoice]:
     yield PairedChoice(case.sample, float(case.verdict == favoured), people)
 
 
-def _excess_bias(name: str, choices: Sequence[PairedChoice]) -> Bias:
-    chosen = share([choice.judge for choice in choices], [choice.sample for choice in choices])
+def _measure_excess(name: str, choices: Sequence[PairedChoice]) -> Bias:
+    chosen = estimate_share([choice.judge for choice in choices], [choice.sample for choice in choices])
     people = [choice.people for choice in choices if choice.people is not None]
     if chosen is None:
         return Bias(name, None)
@@ -227,10 +229,10 @@ def _excess_bias(name: str, choices: Sequence[PairedChoice]) -> Bias:
         low, high = chosen.low, chosen.high
         excess = Estimate(chosen.value - 0.5, low and low - 0.5, high and high - 0.5, chosen.n)
         return Bias(name, chosen, 0.5, excess)
-    return Bias(name, chosen, math.fsum(people) / len(people), _over_people(choices, people))
+    return Bias(name, chosen, math.fsum(people) / len(people), _compare_with_people(choices, people))
 
 
-def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
+def _compare_with_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
     from evalsuite.stats import paired_difference
     from evalsuite.stats.paired import tango_interval
 
@@ -245,7 +247,7 @@ def _over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Es
     return Estimate(difference.difference, low, high, len(samples))
 
 
-def family(model: str) -> str | None:
+def find_model_family(model: str) -> str | None:
     """Find a model's family from its name; None if the family is unknown."""
     for name, pattern in FAMILIES.items():
         if re.search(pattern, model.lower()):

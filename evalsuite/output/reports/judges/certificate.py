@@ -12,15 +12,21 @@ from evalsuite.output.reports.judges.agreement import (
     MEASURES_NOTE,
     PEOPLE_COLUMNS,
     Rating,
-    agreement_rows,
+    make_agreement_rows,
     measure_against_people,
     measure_agreement,
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
-from evalsuite.output.reports.judges.ballots import bias_table
-from evalsuite.output.reports.judges.estimates import corrected_mean, kappa_gain, mean_of_scores, rho_gain, share
+from evalsuite.output.reports.judges.ballots import tabulate_biases
+from evalsuite.output.reports.judges.estimates import (
+    estimate_corrected_mean,
+    estimate_kappa_gain,
+    estimate_mean,
+    estimate_rho_gain,
+    estimate_share,
+)
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table
-from evalsuite.results.judge_labels import MUTATIONS, majority_verdict, rho, side
+from evalsuite.results.judge_labels import MUTATIONS, convert_preference, estimate_rho, find_majority_verdict
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ class JudgeResults:
     def verdict(self, score: float) -> float | None:
         """Convert a score, or a label on the same scale, to a verdict; None if scores are not verdicts."""
         if self.nominal:
-            return side(score)
+            return convert_preference(score)
         return None if self.passes is None else float(score >= self.passes)
 
     def people_verdict(self, labels: Sequence[float]) -> float | None:
@@ -66,16 +72,16 @@ class JudgeResults:
         If people are evenly divided between two answers, the verdict is a tie.
         """
         verdicts = [verdict for label in labels if (verdict := self.verdict(label)) is not None]
-        verdict = majority_verdict(verdicts) if verdicts else None
+        verdict = find_majority_verdict(verdicts) if verdicts else None
         return None if verdict == 0.5 and not self.nominal else verdict
 
 
-def labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """List the labels of each case, one per person; a case without sheets has its joint label."""
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
-def certificate(
+def make_certificate(
     judges: Sequence[JudgeResults],
     people: Mapping[str, float],
     sheets: Sequence[Mapping[str, float]] = (),
@@ -89,21 +95,21 @@ def certificate(
             beyond chance is then not measured, because the labelled cases are harder than the others.
     """
     random = people if not weights else {}
-    tallies = [labelled_tally(judge, people, sheets, weights) for judge in judges]
+    tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]
     blocks: list[Block | None] = [
-        _make_judges(judges),
-        _make_agreement(judges, len(sheets), tallies) if people else None,
-        sheets_table(sheets),
+        _tabulate_judges(judges),
+        _tabulate_agreement(judges, len(sheets), tallies) if people else None,
+        tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
-        _compare_judges(judges, random, labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
+        _compare_judges(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
         *_tabulate_order_biases(judges),
         _tabulate_length_bias(judges, people),
-        _make_mutations(judges),
+        _tabulate_mutations(judges),
     ]
     return Section("Certificate", tuple(block for block in blocks if block is not None))
 
 
-def _make_judges(judges: Sequence[JudgeResults]) -> Table:
+def _tabulate_judges(judges: Sequence[JudgeResults]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             judge.name,
@@ -126,7 +132,7 @@ def _make_judges(judges: Sequence[JudgeResults]) -> Table:
     return Table("Judges", columns, rows)
 
 
-def _make_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Sequence[Tally]) -> Table:
+def _tabulate_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Sequence[Tally]) -> Table:
     rows = [(judge.name, *measure_against_people(tally)) for judge, tally in zip(judges, tallies, strict=True)]
     note = (
         f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Verdicts are compared with the "
@@ -136,14 +142,14 @@ def _make_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Sequen
     return Table("Agreement with people", (Column("Judge"), *PEOPLE_COLUMNS), rows, note)
 
 
-def labelled_tally(
+def make_labelled_tally(
     judge: JudgeResults,
     people: Mapping[str, float],
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Tally:
     """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
-    labels = labels_by_case(people, sheets)
+    labels = group_labels_by_case(people, sheets)
     return Tally(
         tuple(
             _make_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
@@ -177,7 +183,7 @@ def _tabulate_corrected_means(
     for judge in judges:
         scores = [(people.get(case), score) for case, score in judge.scores.items()]
         drawn = [weights.get(case, 1.0) for case in judge.scores if case in people] if weights else None
-        mean = corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn)
+        mean = estimate_corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn)
         if mean is not None:
             rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
     columns = (
@@ -204,7 +210,7 @@ def _compare_judges(
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
         if one.score == other.score and cases:
-            rows.append((one.name, other.name, *_make_gains(one, other, people, labels, cases), len(cases)))
+            rows.append((one.name, other.name, *_make_gain_rows(one, other, people, labels, cases), len(cases)))
     columns = (
         Column("Judge"),
         Column("Other judge"),
@@ -223,7 +229,7 @@ def _compare_judges(
     return Table("Judges compared", columns, rows, note)
 
 
-def _make_gains(
+def _make_gain_rows(
     one: JudgeResults,
     other: JudgeResults,
     people: Mapping[str, float],
@@ -232,7 +238,7 @@ def _make_gains(
 ) -> tuple[Cell, ...]:
     from evalsuite.stats import mcnemar
 
-    in_rho = rho_gain(
+    in_rho = estimate_rho_gain(
         [people[case] for case in cases], [one.scores[case] for case in cases], [other.scores[case] for case in cases]
     )
     verdicts = {case: one.people_verdict(labels[case]) for case in cases}
@@ -242,7 +248,7 @@ def _make_gains(
     first, second = (
         [float(judge.verdict(judge.scores[case]) == verdicts[case]) for case in cases] for judge in (one, other)
     )
-    in_kappa = kappa_gain(
+    in_kappa = estimate_kappa_gain(
         [verdicts[case] for case in cases],
         [one.verdict(one.scores[case]) for case in cases],
         [other.verdict(other.scores[case]) for case in cases],
@@ -250,9 +256,9 @@ def _make_gains(
     return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
 
 
-def _make_mutations(judges: Sequence[JudgeResults]) -> Table | None:
+def _tabulate_mutations(judges: Sequence[JudgeResults]) -> Table | None:
     rows: list[tuple[Cell, ...]] = [
-        (judge.name, f"judge.{metric}", share(list(outcomes.values()), list(outcomes)), len(outcomes))
+        (judge.name, f"judge.{metric}", estimate_share(list(outcomes.values()), list(outcomes)), len(outcomes))
         for judge in judges
         for metric, outcomes in judge.mutations.items()
     ]
@@ -266,7 +272,7 @@ def _make_mutations(judges: Sequence[JudgeResults]) -> Table | None:
     return Table("Mutation tests", columns, rows, note) if rows else None
 
 
-def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
+def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     """Measure people's agreement: Krippendorff's alpha over all, Cohen's kappa per pair; None for a single person."""
     ratings = [
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
@@ -274,7 +280,9 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
     question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
     rows = [
-        row for measurement in measure_agreement("people", [question]) for row in agreement_rows("people", measurement)
+        row
+        for measurement in measure_agreement("people", [question])
+        for row in make_agreement_rows("people", measurement)
     ]
     note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
@@ -283,7 +291,7 @@ def sheets_table(sheets: Sequence[Mapping[str, float]]) -> Table | None:
 def _tabulate_order_biases(judges: Sequence[JudgeResults]) -> list[Table]:
     """Tabulate the biases of judges that compared two answers."""
     return [
-        bias_table(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
+        tabulate_biases(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
         for judge in judges
         if judge.nominal
         for prefix in [judge.score.removesuffix(PREFERENCE)]
@@ -295,8 +303,8 @@ def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, f
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         cases = [case for case in judge.scores if case in judge.lengths]
-        leaning = rho([(float(judge.lengths[case]), judge.scores[case]) for case in cases])
-        theirs = rho([(float(judge.lengths[case]), people[case]) for case in cases if case in people])
+        leaning = estimate_rho([(float(judge.lengths[case]), judge.scores[case]) for case in cases])
+        theirs = estimate_rho([(float(judge.lengths[case]), people[case]) for case in cases if case in people])
         if leaning is not None:
             rows.append((judge.name, leaning, theirs, len(cases)))
     columns = (
@@ -311,5 +319,5 @@ def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, f
 
 def _estimate_mean(values: Sequence[float]) -> Estimate | None:
     if set(values) <= {0.0, 1.0}:
-        return share(values, [str(at) for at in range(len(values))])
-    return mean_of_scores(values)
+        return estimate_share(values, [str(at) for at in range(len(values))])
+    return estimate_mean(values)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     """The gain with its interval, and the p-value for a gain of zero; None if they are undefined."""
 
 
-def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
+def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
     """Average zeros and ones, with an interval that accounts for clusters; None if `values` is empty.
 
     If all values are equal, the interval is computed as if there were one case per cluster.
@@ -34,7 +34,7 @@ def share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
     return Estimate(mean, interval.low, interval.high, len(values))
 
 
-def mean_of_scores(values: Sequence[float]) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> Estimate:
     """Average one or more scores; the estimate has no interval if scores are too few or all equal."""
     from evalsuite import stats
 
@@ -44,7 +44,7 @@ def mean_of_scores(values: Sequence[float]) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedMean:
     """Three estimates of one mean, and the true mean of people's labels if it is known."""
 
     question: str  # The name of the averaged score.
@@ -56,13 +56,13 @@ class Corrected:
     truth: float | None = None  # The mean of people's labels over all cases; None if it is unknown.
 
 
-def corrected_mean(
+def estimate_corrected_mean(
     question: str,
     scores: Sequence[tuple[float | None, float]],
     truth: float | None = None,
     bounds: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
-) -> Corrected | None:
+) -> CorrectedMean | None:
     """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
 
     Args:
@@ -83,10 +83,10 @@ def corrected_mean(
     human, machine = ([pair[at] for pair in labels] for at in range(2))
     powered = ppi_mean(human, machine, rest, bounds=bounds, weights=weights)
     everything = [judge for _, judge in scores]
-    return Corrected(
+    return CorrectedMean(
         question,
-        mean_of_scores(everything),
-        mean_of_scores(human),
+        estimate_mean(everything),
+        estimate_mean(human),
         Estimate(powered.estimate, powered.low, powered.high, len(scores)),
         powered.tuning,
         len(labels),
@@ -94,7 +94,7 @@ def corrected_mean(
     )
 
 
-def corrected_table(title: str, means: Sequence[tuple[str, Corrected]]) -> Table:
+def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]]) -> Table:
     """Make one row per judge and question."""
     columns = (
         Column("Judge"),
@@ -121,23 +121,23 @@ NOTE = (
 )
 
 
-def gain(value: float, without: Sequence[float], n: int) -> Gain:
+def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
     """Estimate a gain by the jackknife."""
-    from evalsuite.stats.clustering import interval_of_replicates, pvalue_of_replicates
+    from evalsuite.stats.clustering import compute_replicates_pvalue, make_replicates_interval
 
     if math.isnan(value):
         return None, None
-    interval, pvalue = interval_of_replicates(value, without), pvalue_of_replicates(value, without)
+    interval, pvalue = make_replicates_interval(value, without), compute_replicates_pvalue(value, without)
     if math.isnan(interval.low):
         return Estimate(value, n=n), None
     return Estimate(value, interval.low, interval.high, n), None if math.isnan(pvalue) else pvalue
 
 
-def kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
+def estimate_kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
     """Estimate the gain of judge `other` over judge `one` in Cohen's kappa with people; cases are independent."""
     answers = list(zip(people, one, other, strict=True))
     without = [_compute_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
-    return gain(_compute_kappas_apart(answers), without, len(answers))
+    return estimate_gain(_compute_kappas_apart(answers), without, len(answers))
 
 
 def _compute_kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
@@ -149,13 +149,13 @@ def _compute_kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]
     return cohen_kappa(people, other) - cohen_kappa(people, one)
 
 
-def rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
+def estimate_rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
     """Estimate the gain of judge `other` over judge `one` in Spearman's rho with people; cases are independent."""
-    from evalsuite.stats.correlation import without_each_cluster
+    from evalsuite.stats.correlation import compute_without_each_cluster
 
     if len(people) < 3:
         return None, None
     (before, least), (after, most) = (
-        without_each_cluster(people, scores, range(len(people)), "spearman") for scores in (one, other)
+        compute_without_each_cluster(people, scores, range(len(people)), "spearman") for scores in (one, other)
     )
-    return gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(people))
+    return estimate_gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(people))

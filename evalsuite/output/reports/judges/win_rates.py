@@ -25,14 +25,14 @@ class JudgedPair:
     asked: int  # The number of cases that the judge was asked about.
 
 
-def win_rates(comparisons: Sequence[JudgedPair]) -> Section:
+def make_win_rates_section(comparisons: Sequence[JudgedPair]) -> Section:
     """Make the section of a judge's comparisons; ratings are shown for three runs and more."""
     judges = list(dict.fromkeys(comparison.judge for comparison in comparisons))
-    ratings = [_make_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
-    return Section("Runs compared", (_make_win_rates(comparisons), *(table for table in ratings if table)))
+    ratings = [_tabulate_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
+    return Section("Runs compared", (_tabulate_win_rates(comparisons), *(table for table in ratings if table)))
 
 
-def _make_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
+def _tabulate_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
     columns = (
         Column("Run"),
         Column("Against"),
@@ -73,12 +73,14 @@ def _write_row(comparison: JudgedPair) -> tuple[Cell, ...]:
     )
 
 
-def _make_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None:
+def _tabulate_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None:
     outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
-    return rate_runs(f"Ratings by {judge}", outcomes, [cluster for one in comparisons for cluster in one.clusters])
+    return tabulate_ratings(
+        f"Ratings by {judge}", outcomes, [cluster for one in comparisons for cluster in one.clusters]
+    )
 
 
-def rate_runs(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
+def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
     """Tabulate Bradley-Terry ratings of runs by their comparisons; None for fewer than three runs."""
     from evalsuite import stats
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.chat_eval.report import report as make_report
+from evalsuite.benchmarks.chat_eval.report import make_report
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:

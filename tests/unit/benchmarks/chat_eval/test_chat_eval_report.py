@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.agreement import correct_means, correlation, kappa
-from evalsuite.benchmarks.chat_eval.report import report
-from evalsuite.output.reports.judges import signatures_table
+from evalsuite.benchmarks.chat_eval.agreement import correlation, estimate_corrected_means, kappa
+from evalsuite.benchmarks.chat_eval.report import make_report
+from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, pearson, spearman
@@ -46,7 +46,7 @@ def test_a_judge_that_always_prefers_the_first_answer_has_kappa_zero_and_a_flagg
     found = kappa(view.tally)
     assert found is not None
     assert found.value == 0.0
-    rows = {row[1]: row for row in table(report([view]), "Biases").rows}
+    rows = {row[1]: row for row in table(make_report([view]), "Biases").rows}
     assert rows["prefers the first place"][-1] == "yes"
     share = rows["changes with the order"][2]
     assert isinstance(share, Estimate)
@@ -103,7 +103,7 @@ def test_systems_are_correlated_by_their_means_and_overall_ratings_by_the_mean_a
     assert systems.value == pytest.approx(0.0)
     assert (systems.low, systems.n) == (None, 3)
     assert CHAT_EVAL.derived["kendall_systems"](Tally.of(rows[:4])) is None
-    *_, by_judge = table(report([RunView("m", tally)]), "Pearson's r").rows
+    *_, by_judge = table(make_report([RunView("m", tally)]), "Pearson's r").rows
     assert by_judge[6] == found
     without = Tally.of(response(at, human, 2.0 + at % 2) for at, human in enumerate(people))
     assert CHAT_EVAL.derived["spearman_overall"](without) is None
@@ -120,18 +120,18 @@ def test_errors_are_no_judgements() -> None:
     found = kappa(tally)
     assert found is not None
     assert found.n == 2
-    assert table(report([RunView("m", tally)]), "table 1").rows[-1][-1] == 2
+    assert table(make_report([RunView("m", tally)]), "table 1").rows[-1][-1] == 2
 
 
 def test_nothing_measured_is_nothing_claimed() -> None:
     assert kappa(Tally()) is None
     assert all(metric(Tally()) is None for metric in CHAT_EVAL.derived.values())
-    assert report([RunView("m", Tally())]).blocks
+    assert make_report([RunView("m", Tally())]).blocks
 
 
 def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: Any) -> None:
     run = judged(always_first, "single", "paper:one_by_one:3roles", "paper:simultaneous:2roles:1turns")
-    section = report([run.view])
+    section = make_report([run.view])
     titles = [block.title for block in section.blocks]
     for title in (
         "Comparisons (table 1)",
@@ -157,7 +157,7 @@ def test_the_section_has_the_papers_tables_with_published_rows_and_ours(judged: 
 
 
 def charts(views: list[RunView]) -> list[Chart]:
-    return [block for block in report(views).blocks if isinstance(block, Chart)]
+    return [block for block in make_report(views).blocks if isinstance(block, Chart)]
 
 
 def test_accuracy_and_kappa_are_plotted_against_roles_over_several_runs_of_one_model(judged: Any) -> None:
@@ -210,7 +210,7 @@ def test_two_runs_of_the_same_panels_have_a_line_each(judged: Any) -> None:
 
 def test_judgements_that_differ_from_peoples_are_shown_whole(judged: Any) -> None:
     view = judged(always_first, "paper:one_by_one").view
-    shown = [block for block in report([view]).blocks if isinstance(block, Passage) and block.folded]
+    shown = [block for block in make_report([view]).blocks if isinstance(block, Passage) and block.folded]
     assert len(shown) == 2
     assert "the judge says tie, people say first" in shown[0].title
     assert shown[0].whole
@@ -220,14 +220,14 @@ def test_judgements_that_differ_from_peoples_are_shown_whole(judged: Any) -> Non
 
 def test_labels_are_hidden_and_found_again_with_enough_samples() -> None:
     tally = Tally.of(pair(at, "first" if at % 3 else "second", "first") for at in range(80))
-    ((_, found),) = correct_means([("m", tally)])
+    ((_, found),) = estimate_corrected_means([("m", tally)])
     assert (found.labelled, found.naive.value, found.naive.n) == (30, 1.0, 80)
     assert found.truth == pytest.approx(53 / 80)
-    assert correct_means([("m", Tally.of(pair(at, "first", "first") for at in range(59)))]) == []
+    assert estimate_corrected_means([("m", Tally.of(pair(at, "first", "first") for at in range(59)))]) == []
 
 
 def test_each_mode_and_task_has_a_signature_of_its_own(judged: Any) -> None:
-    signed = signatures_table([judged(always_first, "single", "paper:one_by_one:2roles:1turns").view])
+    signed = tabulate_signatures([judged(always_first, "single", "paper:one_by_one:2roles:1turns").view])
     assert signed is not None
     kinds = [(row[1], str(row[2]).split(",")[0], str(row[3]).split("|")[:2]) for row in signed.rows]
     assert kinds == [
@@ -239,7 +239,7 @@ def test_each_mode_and_task_has_a_signature_of_its_own(judged: Any) -> None:
 
 
 def test_two_models_that_are_asked_the_same_judge_under_one_signature(judged: Any) -> None:
-    signed = signatures_table([judged(always_first, name=name).view for name in ("a", "b")])
+    signed = tabulate_signatures([judged(always_first, name=name).view for name in ("a", "b")])
     assert signed is not None
     assert [row[0] for row in signed.rows] == ["a", "a", "b", "b"]
     assert len({row[3] for row in signed.rows}) == 2
@@ -247,7 +247,7 @@ def test_two_models_that_are_asked_the_same_judge_under_one_signature(judged: An
 
 def test_the_category_table_has_a_column_for_each_judge(judged: Any) -> None:
     views = [judged(always_first, name=name).view for name in ("a", "b")]
-    found = table(report(views), "category")
+    found = table(make_report(views), "category")
     assert [column.title for column in found.columns] == ["Category", "a, single", "b, single"]
     assert [row[0] for row in found.rows][:2] == ["common-sense", "counterfactual"]
 

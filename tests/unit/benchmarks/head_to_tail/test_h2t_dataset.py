@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load, read_items, with_gap
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load, make_gap_sentence, read_items
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 from evalsuite.core.protocols import Setup
-from evalsuite.metrics.text import as_texts
-from evalsuite.results.tally import whatever_the_mode
+from evalsuite.metrics.text import convert_targets
+from evalsuite.results.tally import remove_mode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,7 +205,7 @@ def test_no_shipped_question_gives_its_answer_away_or_is_asked_twice() -> None:
     assert len({sample.input for sample in samples}) == len(samples)
     for sample in samples:
         assert sample.target is not None
-        answers = [answer.lower() for answer in as_texts(sample.target)]
+        answers = [answer.lower() for answer in convert_targets(sample.target)]
         assert not [answer for answer in answers if answer in str(sample.input).lower()]
 
 
@@ -291,13 +291,13 @@ def test_the_shipped_pack_is_known_whatever_a_mode_leaves_out() -> None:
     ],
 )
 def test_a_question_becomes_a_sentence_with_a_gap(question: str, sentence: str) -> None:
-    assert with_gap(question) == sentence
+    assert make_gap_sentence(question) == sentence
 
 
 def test_a_question_that_no_rule_fits_has_no_gap() -> None:
-    assert with_gap("Why?") is None
+    assert make_gap_sentence("Why?") is None
 
 
 def test_a_question_has_one_name_in_all_modes_of_a_run() -> None:
     samples = load(Setup("m", modes=("few_shot", "paper:brief"))).samples
-    assert len({whatever_the_mode(sample.id, sample.tags["mode"]) for sample in samples}) * 2 == len(samples)
+    assert len({remove_mode(sample.id, sample.tags["mode"]) for sample in samples}) * 2 == len(samples)

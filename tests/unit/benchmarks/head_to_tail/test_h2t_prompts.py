@@ -14,10 +14,10 @@ from evalsuite.benchmarks.head_to_tail.prompts import (
     OWN_MODES,
     PAPER_MODES,
     Example,
-    judge_prompt,
-    paper_prompts,
-    prompt,
-    solver,
+    make_judge_prompt,
+    make_prompt,
+    make_solver,
+    read_paper_prompts,
 )
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
@@ -40,7 +40,7 @@ PAPER = {
 
 
 def shown(mode: str) -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in prompt(mode, QUESTION, OTHER)]
+    return [(message.role, message.content) for message in make_prompt(mode, QUESTION, OTHER)]
 
 
 def written(mode: str) -> str:
@@ -93,7 +93,7 @@ def test_in_domain_swaps_the_answerable_example_for_one_of_the_same_template() -
 
 
 def test_in_domain_shows_the_usual_example_where_a_template_has_no_other_question() -> None:
-    assert prompt("in_domain", QUESTION) == prompt("few_shot", QUESTION)
+    assert make_prompt("in_domain", QUESTION) == make_prompt("few_shot", QUESTION)
 
 
 def test_a_sample_in_domain_has_an_example_of_its_template_about_another_entity() -> None:
@@ -145,7 +145,7 @@ def test_no_example_is_a_question_of_the_shipped_pack() -> None:
 
 
 def test_the_judge_sees_the_question_every_acceptable_answer_and_the_given_one() -> None:
-    asked = judge_prompt("Who?", ["A. One", "B. Two"], "C. Three")
+    asked = make_judge_prompt("Who?", ["A. One", "B. Two"], "C. Three")
     assert "Who?" in asked
     assert "- A. One\n- B. Two" in asked
     assert re.search(r'<given key="(\w+)">\nC\. Three\n</given key="\1">', asked)
@@ -155,13 +155,13 @@ def test_the_judge_sees_the_question_every_acceptable_answer_and_the_given_one()
 def test_a_mode_of_the_paper_asks_in_the_words_of_the_file(paper: Path, mode: str) -> None:
     model = Asked()
     sample = load(Setup(model="m", data=paper, modes=(mode,))).samples[0]
-    asyncio.run(solver(Setup(model="m", data=paper, modes=(mode,)))(sample, model))  # type: ignore[arg-type]
+    asyncio.run(make_solver(Setup(model="m", data=paper, modes=(mode,)))(sample, model))  # type: ignore[arg-type]
     assert asked(model) == PAPER[PAPER_MODES[mode]].replace("{QUESTION}", "Who wrote One?")
 
 
 def test_the_paper_s_in_domain_prompt_shows_another_question_of_the_template(paper: Path) -> None:
     setup, model = Setup(model="m", data=paper, modes=("paper:in_domain",)), Asked()
-    asyncio.run(solver(setup)(load(setup).samples[0], model))  # type: ignore[arg-type]
+    asyncio.run(make_solver(setup)(load(setup).samples[0], model))  # type: ignore[arg-type]
     expected = "One shot.\nQuestion: Who wrote Two? Answer: Author of Two\nQuestion: Who wrote One? Answer:"
     assert asked(model) == expected
 
@@ -169,19 +169,22 @@ def test_the_paper_s_in_domain_prompt_shows_another_question_of_the_template(pap
 def test_what_a_question_says_in_braces_is_no_slot(paper: Path) -> None:
     setup, model = Setup(model="m", data=paper, modes=("paper:zero_shot",)), Asked()
     sample = Sample("x", "Who wrote {QUESTION}?", "A", {"mode": "paper:zero_shot"})
-    asyncio.run(solver(setup)(sample, model))  # type: ignore[arg-type]
+    asyncio.run(make_solver(setup)(sample, model))  # type: ignore[arg-type]
     assert asked(model) == "No shots. Who wrote {QUESTION}?"
 
 
 def test_the_judge_of_the_paper_s_mode_is_asked_in_the_paper_s_words(paper: Path) -> None:
-    prompts = paper_prompts(paper, ["paper"], judged=True)
+    prompts = read_paper_prompts(paper, ["paper"], judged=True)
     assert prompts is not None
-    assert prompts.verdict("Who?", ["A", "B"], "C") == 'Check. Question: Who? Truth: ["A", "B"] Said: C Verdict:'
+    assert (
+        prompts.write_verdict_prompt("Who?", ["A", "B"], "C")
+        == 'Check. Question: Who? Truth: ["A", "B"] Said: C Verdict:'
+    )
 
 
 def test_a_mode_of_the_paper_without_data_says_where_its_prompts_come_from() -> None:
     with pytest.raises(SettingsError, match=r"prompt_2.txt to prompt_7.txt .* --data DIR"):
-        solver(Setup(model="m", modes=("paper",)))
+        make_solver(Setup(model="m", modes=("paper",)))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_a_prompt_that_is_missing_or_lacks_a_slot_is_named(
     file = paper / f"prompt_{number}.txt"
     file.unlink() if text is None else file.write_text(text)
     with pytest.raises(DatasetError) as caught:
-        solver(Setup(model="m", judge=judge, data=paper, modes=("paper",)))
+        make_solver(Setup(model="m", judge=judge, data=paper, modes=("paper",)))
     assert message in str(caught.value)
 
 

@@ -11,11 +11,11 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
 from evalsuite.benchmarks.head_to_tail.report import (
     compare_models,
     compare_rules_with_judge,
-    predicates,
-    prompts,
-    stability,
-    studies,
+    make_studies,
     tabulate_natural_questions,
+    tabulate_predicates,
+    tabulate_prompts,
+    tabulate_stability,
     tabulate_very_popular,
 )
 from evalsuite.core.errors import DatasetError
@@ -125,10 +125,10 @@ def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_
     }  # fmt: skip
     rows = [row(n, float(n == 1 and epoch == 1), epoch=epoch) for n in said for epoch in (1, 2)]
     answers = {(f"movie-head-{n}", epoch): said[n][epoch - 1] for n in said for epoch in (1, 2)}
-    table = stability([view([*rows, row(9, 1.0)], answers=answers)])
+    table = tabulate_stability([view([*rows, row(9, 1.0)], answers=answers)])
     assert cells(table) == [["few_shot", 4, 2, 0.5, 0.25]]
     one_entity = [row(n, 1.0, epoch=epoch, cluster="e") for n in said for epoch in (1, 2)]
-    clustered = stability([view(one_entity, answers=answers)])
+    clustered = tabulate_stability([view(one_entity, answers=answers)])
     assert clustered is not None
     assert clustered.rows[0][3] == Estimate(0.5, n=4)
     assert table is not None
@@ -138,13 +138,13 @@ def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_
 
 
 def test_a_single_epoch_says_nothing_about_stability() -> None:
-    assert stability([view([row(n, 1.0) for n in TEN])]) is None
+    assert tabulate_stability([view([row(n, 1.0) for n in TEN])]) is None
 
 
 def test_prompts_are_compared_on_the_questions_that_both_asked() -> None:
     rows = [row(n, float(n < 5), mode="few_shot", bucket=bucket) for n in TEN for bucket in ("head", "tail")]
     rows += [row(n, float(n < 7), mode="zero_shot", bucket="head") for n in TEN]
-    found = cells(prompts([view(rows)]))
+    found = cells(tabulate_prompts([view(rows)]))
     assert found[0] == ["all", "few_shot", 20, 0.5, 0.5, 0.0, None, None]
     # Seven of the ten that both asked against five of them.
     assert found[1] == ["all", "zero_shot", 10, 0.7, pytest.approx(0.3), 0.0, pytest.approx(0.2), pytest.approx(-0.2)]
@@ -154,7 +154,7 @@ def test_prompts_are_compared_on_the_questions_that_both_asked() -> None:
 
 def test_a_change_of_a_single_question_has_no_interval() -> None:
     rows = [row(0, right, mode=mode) for mode, right in (("few_shot", 0.0), ("zero_shot", 1.0))]
-    table = prompts([view(rows)])
+    table = tabulate_prompts([view(rows)])
     assert table is not None
     assert table.rows[1][-2] == Estimate(1.0, n=1)
 
@@ -165,7 +165,7 @@ def test_questions_about_one_entity_are_one_cluster_of_a_paired_change() -> None
         for mode, right in (("few_shot", 3), ("paper:zero_shot", 6))
         for n in TEN
     ]
-    table = prompts([view(rows)])
+    table = tabulate_prompts([view(rows)])
     assert table is not None
     change = table.rows[1][-2]
     assert isinstance(change, Estimate)
@@ -196,7 +196,7 @@ def test_models_asked_in_different_modes_are_not_compared() -> None:
 
 
 def test_a_single_mode_says_nothing_about_prompts() -> None:
-    assert prompts([view([row(n, 1.0, mode="few_shot") for n in TEN])]) is None
+    assert tabulate_prompts([view([row(n, 1.0, mode="few_shot") for n in TEN])]) is None
 
 
 def test_the_top_tenth_of_the_head_is_held_against_the_whole_head() -> None:
@@ -214,23 +214,23 @@ def test_the_top_tenth_of_the_head_is_held_against_the_whole_head() -> None:
 def test_predicates_are_grouped_by_their_own_popularity() -> None:
     rows = [row(n, float(n < 3), predicate="head predicate") for n in range(4)]
     rows += [row(n + 9, 0.0, missing=1.0, predicate="tail predicate", bucket="tail") for n in range(2)]
-    assert cells(predicates([view(rows)])) == [
+    assert cells(tabulate_predicates([view(rows)])) == [
         ["head", 4, 0.75, 0.25, 0.0],
         ["torso", 0, None, None, None],
         ["tail", 2, 0.0, 0.0, 1.0],
     ]
-    assert predicates([view([row(n, 1.0) for n in TEN])]) is None
+    assert tabulate_predicates([view([row(n, 1.0) for n in TEN])]) is None
 
 
 def test_several_runs_stand_below_each_other_under_their_names() -> None:
     rows = [row(n, 1.0, predicate="tail predicate") for n in TEN]
-    assert [line[0] for line in cells(predicates([view(rows), view(rows, "b")]))] == ["a"] * 3 + ["b"] * 3
+    assert [line[0] for line in cells(tabulate_predicates([view(rows), view(rows, "b")]))] == ["a"] * 3 + ["b"] * 3
 
 
 def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
     rows = [row(n, 1.0) for n in TEN]
-    assert studies([view(rows)], shipped=True) == []
-    titles = [block.title for block in studies([view(rows)], shipped=False)]
+    assert make_studies([view(rows)], shipped=True) == []
+    titles = [block.title for block in make_studies([view(rows)], shipped=False)]
     assert titles == ["", "Published results", "Published results by popularity"]
 
 

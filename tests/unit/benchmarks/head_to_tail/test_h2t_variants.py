@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.scoring import add_variants, asks_for_person, in_words
+from evalsuite.benchmarks.head_to_tail.scoring import add_variants, asks_for_person, spell_number
 from evalsuite.metrics.text import exact_match
 
 WHO = "Who wrote it?"
@@ -135,4 +135,4 @@ def test_widening_keeps_the_answers_first_and_repeats_none(answers: list[str], q
     ],
 )
 def test_numbers_are_spelt_in_english(number: int, words: str) -> None:
-    assert in_words(number) == words
+    assert spell_number(number) == words

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison
-from evalsuite.benchmarks.struc_bench.abilities import compare as compare_tables
+from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison, compare_tables
 from evalsuite.metrics.tables import CellGrid, table_score
-from evalsuite.metrics.tables.cells import is_blank, judge_cell
+from evalsuite.metrics.tables.cells import compare_cells, is_blank
 from evalsuite.metrics.tables.content import compare_content
 
 WANTED = CellGrid((("", "Wins", "Points"), ("Gulls", "7", "88"), ("Otters", "4", "81")), name="Team")
@@ -123,7 +122,7 @@ def test_no_table_at_all_is_a_missing_one() -> None:
     ],
 )
 def test_a_cell_is_judged_by_value_and_form(predicted: str, wanted: str, verdict: str) -> None:
-    assert judge_cell(predicted, wanted) == verdict
+    assert compare_cells(predicted, wanted) == verdict
 
 
 def test_every_row_of_a_head_names_the_columns() -> None:
@@ -154,8 +153,8 @@ def test_every_wanted_cell_is_either_compared_or_lost(prediction: list[CellGrid]
 @given(CELLS, CELLS)
 def test_a_verdict_is_mirrored_when_the_sides_change(one: str, other: str) -> None:
     mirror = {"missing": "unwanted", "unwanted": "missing"}
-    verdict = judge_cell(one, other)
-    assert judge_cell(other, one) == mirror.get(verdict, verdict)
+    verdict = compare_cells(one, other)
+    assert compare_cells(other, one) == mirror.get(verdict, verdict)
     assert (verdict in {"missing", "unwanted"}) == (is_blank(one) != is_blank(other))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from evalsuite.benchmarks.struc_bench.scoring import FACT, bleu_counts, corpus_bleu
+from evalsuite.benchmarks.struc_bench.scoring import FACT, compute_corpus_bleu, count_bleu
 from evalsuite.results.tally import Row, Tally
 
 TEXTS = st.lists(st.sampled_from(["|", "Gulls", "Otters", "7", "88", "the", ".", "\n", "12:00", "5%"])).map(" ".join)
@@ -22,7 +22,7 @@ PAIRS = [
 
 
 def row(place: int, prediction: str, reference: str) -> Row:
-    facts = json.loads(json.dumps({FACT: bleu_counts(prediction, reference)}))  # as a record keeps them
+    facts = json.loads(json.dumps({FACT: count_bleu(prediction, reference)}))  # as a record keeps them
     return Row(f"case[{place}]", str(place), 1, "passed", {}, {"bleu": 0.5}, facts)
 
 
@@ -36,7 +36,7 @@ def published(pairs: list[tuple[str, str]]) -> float:
 
 
 def test_it_is_what_sacrebleu_says_of_the_whole_corpus() -> None:
-    found = corpus_bleu(tally(PAIRS))
+    found = compute_corpus_bleu(tally(PAIRS))
     assert found
     assert found.value == pytest.approx(published(PAIRS), abs=1e-12)
     assert found.n == 4
@@ -47,22 +47,22 @@ def test_it_is_what_sacrebleu_says_of_the_whole_corpus() -> None:
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_it_equals_sacrebleu_on_any_texts(pairs: list[tuple[str, str]]) -> None:
-    found = corpus_bleu(tally(pairs))
+    found = compute_corpus_bleu(tally(pairs))
     assert found
     assert found.value == pytest.approx(published(pairs), abs=1e-12)
     assert 0.0 <= found.value <= 1.0
 
 
 def test_a_corpus_equal_to_its_references_has_one() -> None:
-    found = corpus_bleu(tally([(wanted, wanted) for _, wanted in PAIRS]))
+    found = compute_corpus_bleu(tally([(wanted, wanted) for _, wanted in PAIRS]))
     assert found
     assert found.value == 1.0
 
 
 def test_errors_and_cases_without_a_score_do_not_count() -> None:
-    counts = {FACT: bleu_counts("a b c d", "x y z")}
+    counts = {FACT: count_bleu("a b c d", "x y z")}
     error = Row("case[8]", "8", 1, "error", {}, {"bleu": 0.0}, counts)
     unscored = Row("case[9]", "9", 1, "passed", {}, {"rouge_l": 0.0}, counts)
-    assert corpus_bleu(Tally.of([*tally(PAIRS), error, unscored])) == corpus_bleu(tally(PAIRS))
-    assert corpus_bleu(Tally.of([error, unscored])) is None
-    assert corpus_bleu(Tally()) is None
+    assert compute_corpus_bleu(Tally.of([*tally(PAIRS), error, unscored])) == compute_corpus_bleu(tally(PAIRS))
+    assert compute_corpus_bleu(Tally.of([error, unscored])) is None
+    assert compute_corpus_bleu(Tally()) is None

@@ -11,11 +11,11 @@ from evalsuite.benchmarks.struc_bench.abilities import (
     ERROR_TYPES,
     RIGHT,
     TableComparison,
-    compare,
-    error_types,
+    compare_tables,
+    find_error_types,
 )
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
-from evalsuite.metrics.tables.cells import value_of
+from evalsuite.metrics.tables.cells import read_cell_value
 from evalsuite.metrics.tables.content import compare_content
 
 WANTED = """\
@@ -32,12 +32,12 @@ TABLES = st.lists(
 
 
 def compared(prediction: list[CellGrid], wanted: list[CellGrid]) -> TableComparison:
-    return compare(compare_content(prediction, wanted), wanted)
+    return compare_tables(compare_content(prediction, wanted), wanted)
 
 
 def found(prediction: str) -> set[str]:
     """The types of errors that a prediction has."""
-    types = error_types(compared(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
+    types = find_error_types(compared(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
     assert list(types) == [*ERROR_TYPES, ERROR_FREE]
     assert types.pop(ERROR_FREE) == float(not any(types.values()))
     return {name for name, value in types.items() if value}
@@ -83,23 +83,23 @@ def test_displaced_rows_are_a_structure_error_alone() -> None:
     head, rule, *rows = WANTED.strip().splitlines()
     answer = "\n".join([head, rule, *reversed(rows)])
     ours = table_score(answer, WANTED)
-    types = error_types(compare(ours.match.content, ours.match.wanted.tables))
+    types = find_error_types(compare_tables(ours.match.content, ours.match.wanted.tables))
     assert {name for name, value in types.items() if value} == {"structure_error"}
 
 
 def test_where_no_table_was_wanted_nothing_is_said() -> None:
-    assert error_types(compared([], [])) == {}
-    assert error_types(compared(read_tables(WANTED, "markdown"), [])) == {}
+    assert find_error_types(compared([], [])) == {}
+    assert find_error_types(compared(read_tables(WANTED, "markdown"), [])) == {}
 
 
 @given(TABLES)
 def test_tables_are_free_of_errors_against_themselves(tables: list[CellGrid]) -> None:
-    assert error_types(compared(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
+    assert find_error_types(compared(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
 
 
 @given(TABLES, TABLES)
 def test_an_output_is_free_of_errors_or_has_one(prediction: list[CellGrid], wanted: list[CellGrid]) -> None:
-    types = error_types(compared(prediction, wanted))
+    types = find_error_types(compared(prediction, wanted))
     assert set(types.values()) <= {0.0, 1.0}
     if wanted:
         assert types[ERROR_FREE] == 1.0 - max(types[name] for name in ERROR_TYPES)
@@ -118,7 +118,7 @@ def test_an_output_that_lacks_form_is_not_free_of_errors(complete: str, faulty: 
     wanted = r"\begin{table}\begin{tabular}{l}\hline Name \\ Ann \\ \end{tabular}\label{t}\end{table}"
     answer = wanted.replace(complete, faulty)
     facts = table_score(answer, wanted, format="latex").facts
-    values = error_types(compared(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
+    values = find_error_types(compared(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
     assert values.pop(ERROR_FREE) == 0.0
     assert {name for name, value in values.items() if value} == types
 
@@ -128,9 +128,9 @@ def test_an_output_without_a_loss_of_content_has_no_wrong_name_or_cell(
     prediction: list[CellGrid], wanted: list[CellGrid]
 ) -> None:
     content = compare_content(prediction, wanted)
-    comparison = compare(content, wanted)
+    comparison = compare_tables(content, wanted)
     wrong = [cell for cell in comparison.cells if cell.verdict not in RIGHT]
     if content.overlap.f1 == 1.0:
         assert not wrong
         assert not comparison.names
-        assert not any(value_of(cell) for cell in comparison.lost)
+        assert not any(read_cell_value(cell) for cell in comparison.lost)

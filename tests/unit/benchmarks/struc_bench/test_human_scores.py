@@ -9,8 +9,14 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.items import HumanScores, RatedOutput, load, of_model, read_human_scores
-from evalsuite.benchmarks.struc_bench.report import agreement_table, error_table
+from evalsuite.benchmarks.struc_bench.items import (
+    HumanScores,
+    RatedOutput,
+    load,
+    read_human_scores,
+    select_model_ratings,
+)
+from evalsuite.benchmarks.struc_bench.report import tabulate_agreement, tabulate_errors
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 from evalsuite.results.tally import Estimate, Row
@@ -72,14 +78,22 @@ def test_a_model_has_its_own_scores_and_those_for_every_model() -> None:
         HumanScores("d", 4, 4),
         HumanScores("d", 9, 9, "gpt-4"),
     ]
-    assert {name: one.content for name, one in of_model(scores, "gpt-4").items()} == {"a": 1, "c": 3, "d": 9}
-    assert {name: one.content for name, one in of_model(scores, "llama").items()} == {"b": 2, "c": 3, "d": 4}
-    assert set(of_model(scores, "")) == {"c", "d"}
+    assert {name: one.content for name, one in select_model_ratings(scores, "gpt-4").items()} == {
+        "a": 1,
+        "c": 3,
+        "d": 9,
+    }
+    assert {name: one.content for name, one in select_model_ratings(scores, "llama").items()} == {
+        "b": 2,
+        "c": 3,
+        "d": 4,
+    }
+    assert set(select_model_ratings(scores, "")) == {"c", "d"}
 
 
 def test_of_several_peoples_ratings_of_an_output_the_mean_is_taken() -> None:
     scores = [HumanScores("a", 1, 5), HumanScores("b", 7, 7), HumanScores("a", 2, 3), HumanScores("a", 6, 4)]
-    assert of_model(scores, "gpt-4") == {"a": RatedOutput(3.0, 4.0), "b": RatedOutput(7.0, 7.0)}
+    assert select_model_ratings(scores, "gpt-4") == {"a": RatedOutput(3.0, 4.0), "b": RatedOutput(7.0, 7.0)}
 
 
 def test_people_are_numbers_and_their_labels_of_errors_are_shares() -> None:
@@ -88,7 +102,7 @@ def test_people_are_numbers_and_their_labels_of_errors_are_shares() -> None:
         HumanScores("a", 3, 5, rater="Bo", errors=()),
         HumanScores("b", 2, 2, rater="Bo"),
     ]
-    both = of_model(scores, "gpt-4")
+    both = select_model_ratings(scores, "gpt-4")
     assert both["a"].raters == {"1": (1, 5), "2": (3, 5)}
     assert both["a"].errors == {**dict.fromkeys(ERROR_TYPES, 0.0), "naming_error": 0.5}
     assert (both["b"].raters, both["b"].errors) == ({"2": (2, 2)}, {})
@@ -134,7 +148,7 @@ def test_agreement_is_scipys_over_the_outputs_that_have_the_metric() -> None:
         output({"table_content": 0.7, "bleu": 0.5}, 4, 1, 2),
         output({"bleu": 0.5}, 1, 1, 3),
     ]
-    table = agreement_table("Agreement", METRICS, rows)
+    table = tabulate_agreement("Agreement", METRICS, rows)
     expected = [
         round(float(test(*side).statistic), 9)
         for side in (([0.9, 0.4, 0.7], [5, 2, 4]), ([0.9, 0.4, 0.7], [3, 4, 1]))
@@ -150,9 +164,9 @@ def test_agreement_is_scipys_over_the_outputs_that_have_the_metric() -> None:
 
 
 def test_two_outputs_are_too_few_and_without_any_there_is_no_row() -> None:
-    table = agreement_table("Agreement", METRICS, [output({"bleu": 0.1}, 1, 2), output({"bleu": 0.9}, 2, 1)])
+    table = tabulate_agreement("Agreement", METRICS, [output({"bleu": 0.1}, 1, 2), output({"bleu": 0.9}, 2, 1)])
     assert values(table.rows[0]) == ["SacreBLEU", 2, *[None] * 6]
-    assert list(agreement_table("Agreement", METRICS, []).rows) == []
+    assert list(tabulate_agreement("Agreement", METRICS, []).rows) == []
 
 
 def test_people_are_compared_with_each_other_as_metrics_are_with_them() -> None:
@@ -163,7 +177,7 @@ def test_people_are_compared_with_each_other_as_metrics_are_with_them() -> None:
         )
         for at, row in enumerate(marks)
     ]
-    table = agreement_table("Agreement", METRICS, rows)
+    table = tabulate_agreement("Agreement", METRICS, rows)
     name, count, *agreements = values(table.rows[-1])
     columns = list(zip(*marks, strict=True))
     expected = [
@@ -182,7 +196,7 @@ def test_computed_types_of_errors_are_compared_with_peoples_labels() -> None:
         output({"element_error": computed}, 1, 1, at, errors=dict.fromkeys(ERROR_TYPES, people))
         for at, (computed, people) in enumerate(labels)
     ]
-    table = error_table("Errors", [*rows, output({"element_error": 1.0}, 1, 1, 9)])
+    table = tabulate_errors("Errors", [*rows, output({"element_error": 1.0}, 1, 1, 9)])
     assert table
     assert values(table.rows[0]) == ["Element error", 4, 0.25, 0.5, 0.5]
-    assert error_table("Errors", [output({"element_error": 1.0}, 1, 1)]) is None
+    assert tabulate_errors("Errors", [output({"element_error": 1.0}, 1, 1)]) is None

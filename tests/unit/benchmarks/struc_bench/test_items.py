@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, format_of, items_json, load, read_items
+from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, find_format, load, read_items, write_items
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 
@@ -42,7 +42,7 @@ def test_items_are_read_in_their_order_with_or_without_a_description(tmp_path: P
 
 def test_a_written_file_has_the_published_fields_and_no_empty_description(tmp_path: Path) -> None:
     path = tmp_path / "html_test.json"
-    path.write_text(items_json([TableItem("Make a page.", "", "<p>Zo\u00eb</p>")]), "utf-8")
+    path.write_text(write_items([TableItem("Make a page.", "", "<p>Zo\u00eb</p>")]), "utf-8")
     text = path.read_text(encoding="utf-8")
     assert json.loads(text) == [{"instruction": "Make a page.", "input": "", "output": "<p>Zo\u00eb</p>"}]
     assert "Zo\u00eb" in text, "readable as it is"
@@ -51,7 +51,7 @@ def test_a_written_file_has_the_published_fields_and_no_empty_description(tmp_pa
 @given(st.lists(ITEMS, min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, items: list[TableItem]) -> None:
     path = tmp_path_factory.mktemp("items") / "latex.json"
-    path.write_text(items_json(items), "utf-8")
+    path.write_text(write_items(items), "utf-8")
     assert read_items(path) == items
 
 
@@ -91,7 +91,7 @@ def test_a_fault_is_told_with_its_file_and_place(tmp_path: Path, content: Any, t
     ],
 )
 def test_a_files_name_tells_its_format(tmp_path: Path, name: str, known: str | None) -> None:
-    assert format_of(tmp_path / name) == known
+    assert find_format(tmp_path / name) == known
 
 
 def test_of_several_files_of_a_format_the_test_file_is_taken(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.abilities import compare
-from evalsuite.benchmarks.struc_bench.items import MODES, SHIPPED, TableItem, find_files, items_json, load, read_items
+from evalsuite.benchmarks.struc_bench.abilities import compare_tables
+from evalsuite.benchmarks.struc_bench.items import MODES, SHIPPED, TableItem, find_files, load, read_items, write_items
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, table_score
-from evalsuite.metrics.tables.cells import Text, is_blank
+from evalsuite.metrics.tables.cells import SearchedText, is_blank
 from evalsuite.metrics.tables.content import compare_content
 
 if TYPE_CHECKING:
@@ -118,16 +118,16 @@ def test_every_page_but_lists_and_cards_has_a_table(written: Format, item: Table
 def test_the_text_holds_every_data_value_that_need_not_be_worked_out(
     written: Format, item: TableItem, name: str
 ) -> None:
-    tables, text = read_tables(item.output, written), Text(item.input)
-    data = compare(compare_content(tables, tables), tables).predicted
-    assert [cell for cell in data if not text.holds(cell)] == DERIVED.get(name, [])
+    tables, text = read_tables(item.output, written), SearchedText(item.input)
+    data = compare_tables(compare_content(tables, tables), tables).predicted
+    assert [cell for cell in data if not text.contains_value(cell)] == DERIVED.get(name, [])
 
 
 @pytest.mark.parametrize(("written", "item"), ITEMS)
 def test_the_text_holds_the_name_of_every_row(written: Format, item: TableItem) -> None:
-    text = Text(item.input)
+    text = SearchedText(item.input)
     rows = [row[0] for table in read_tables(item.output, written) for row in table.rows[1:] if table.width > 1]
-    assert [row for row in rows if not text.holds(row)] == []
+    assert [row for row in rows if not text.contains_value(row)] == []
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_TABLE))
@@ -135,7 +135,7 @@ def test_the_text_holds_the_texts_of_lists_and_cards(name: str) -> None:
     item = dict(names("html"))[name]
     texts = re.findall(r"<(?:li|h\d|p)>([^<]+)<", item.output)
     assert len(texts) >= 6
-    assert [one for one in texts if not Text(item.input).holds(one)] == []
+    assert [one for one in texts if not SearchedText(item.input).contains_value(one)] == []
 
 
 def test_every_format_has_blank_and_derived_cells_and_values_in_another_form() -> None:
@@ -143,7 +143,7 @@ def test_every_format_has_blank_and_derived_cells_and_values_in_another_form() -
         blank = other_form = 0
         for item in items:
             tables = read_tables(item.output, written)
-            data = compare(compare_content(tables, tables), tables).predicted
+            data = compare_tables(compare_content(tables, tables), tables).predicted
             blank += sum(map(is_blank, data))
             other_form += sum(not is_blank(cell) and cell not in item.input for cell in data)
         derived = sum(len(cells) for name, cells in DERIVED.items() if name.startswith(written))
@@ -158,14 +158,14 @@ def test_a_description_describes_and_holds_no_markup(written: Format, item: Tabl
     assert 150 < len(item.format_description) < 1000
     numbers = set(re.findall(r"\d+", item.format_description))
     for table in read_tables(item.output, written):
-        plain = Text(item.format_description)
-        assert all(plain.holds(name) for name in table.columns), table.columns
+        plain = SearchedText(item.format_description)
+        assert all(plain.contains_value(name) for name in table.columns), table.columns
         assert numbers, "it says how many"
 
 
 @pytest.mark.parametrize("written", FORMATS)
 def test_the_file_is_as_items_are_written(written: Format, tmp_path: Path) -> None:
-    (tmp_path / "again.json").write_text(items_json(PACK[written]), "utf-8")
+    (tmp_path / "again.json").write_text(write_items(PACK[written]), "utf-8")
     shipped = find_files(SHIPPED)[written]
     assert (tmp_path / "again.json").read_bytes() == shipped.read_bytes()
 

@@ -8,10 +8,10 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from evalsuite.benchmarks.struc_bench import STRUC_BENCH
-from evalsuite.benchmarks.struc_bench.report import report
-from evalsuite.benchmarks.struc_bench.scoring import FACT, bleu_counts
+from evalsuite.benchmarks.struc_bench.report import make_report
+from evalsuite.benchmarks.struc_bench.scoring import FACT, count_bleu
 from evalsuite.core.types import Record, Transcript
-from evalsuite.output.reports.markdown import render, render_table
+from evalsuite.output.reports.markdown import render_sections, render_table
 from evalsuite.output.reports.section import Block, Chart, Passage, Section, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
@@ -65,7 +65,7 @@ def titles(blocks: tuple[Block, ...]) -> list[str]:
 def test_each_format_that_was_asked_has_a_block_with_a_row_a_run() -> None:
     one = view([row("html-000", rouge_l=0.5), row("html-001", rouge_l=0.0), row("latex-000")], "one")
     two = view([row("html-000", rouge_l=0.75)], "two")
-    section = report([one, two])
+    section = make_report([one, two])
     assert titles(tuple(section.blocks))[:3] == ["Table score", "LaTeX", "HTML"]
     block = table(section, "HTML")
     assert [cells(block, place)["ROUGE-L, stemmed"] for place in (0, 1)] == [0.25, 0.75]
@@ -74,7 +74,7 @@ def test_each_format_that_was_asked_has_a_block_with_a_row_a_run() -> None:
 
 
 def test_an_error_is_no_output_and_no_score() -> None:
-    section = report([view([row("html-000"), row("html-001", "error")])])
+    section = make_report([view([row("html-000"), row("html-001", "error")])])
     found = cells(table(section, "HTML"))
     assert found["Outputs"] == 1
     assert found["ROUGE-L, stemmed"] == 1.0
@@ -83,10 +83,10 @@ def test_an_error_is_no_output_and_no_score() -> None:
 def test_the_corpus_bleu_of_a_block_is_sacrebleu_s_own_and_a_gate_can_name_it() -> None:
     pairs = [("| a | b c d e | f |", "| a | b c d x | f |"), ("q r s t u", "q r s t u v w x y")]
     rows = [
-        row(f"html-{place:03}", facts={FACT: bleu_counts(said, wanted)}) for place, (said, wanted) in enumerate(pairs)
+        row(f"html-{place:03}", facts={FACT: count_bleu(said, wanted)}) for place, (said, wanted) in enumerate(pairs)
     ]
     expected = BLEU().corpus_score([said for said, _ in pairs], [[wanted for _, wanted in pairs]]).score / 100
-    assert cells(table(report([view(rows)]), "HTML"))["SacreBLEU"] == pytest.approx(expected)
+    assert cells(table(make_report([view(rows)]), "HTML"))["SacreBLEU"] == pytest.approx(expected)
     derived = STRUC_BENCH.derived["sacrebleu"](Tally.of(rows))
     assert derived
     assert derived.value == pytest.approx(expected)
@@ -99,7 +99,7 @@ def test_types_of_errors_are_shares_of_outputs_over_all_formats_and_in_each() ->
         row("latex-000", element_error=0.0),
         row("latex-001", element_error=0.0),
     ]
-    errors = table(report([view(rows)]), "Types of errors")
+    errors = table(make_report([view(rows)]), "Types of errors")
     assert [(cells(errors, place)["Format"], cells(errors, place)["Element error"]) for place in range(3)] == [
         ("all", 0.25),
         ("LaTeX", 0.0),
@@ -110,15 +110,15 @@ def test_types_of_errors_are_shares_of_outputs_over_all_formats_and_in_each() ->
 
 def test_one_run_s_ability_map_has_a_polygon_a_format_and_several_runs_one_each() -> None:
     rows = [row("html-000", coverage=0.5), row("latex-000", coverage=0.25)]
-    alone = chart(report([view(rows)]), "struc_bench_abilities")
+    alone = chart(make_report([view(rows)]), "struc_bench_abilities")
     assert [(series.name, series.values[0]) for series in alone.series] == [("LaTeX", 0.25), ("HTML", 0.5)]
-    both = chart(report([view(rows, "one"), view(rows, "two")]), "struc_bench_abilities")
+    both = chart(make_report([view(rows, "one"), view(rows, "two")]), "struc_bench_abilities")
     assert [(series.name, series.values[0]) for series in both.series] == [("one", 0.375), ("two", 0.375)]
     assert both.kind == "radar"
 
 
 def test_an_ability_that_no_output_gave_occasion_for_is_not_measured() -> None:
-    section = report([view([row("html-000")])])
+    section = make_report([view([row("html-000")])])
     assert cells(table(section, "Abilities"))["Reasoning"] is None
     unmeasured = "Formatting, Reasoning, Comprehension, Pragmatics, Hallucination control"
     assert f"Not measured: {unmeasured}." in render_table(table(section, "Abilities"))
@@ -129,7 +129,7 @@ def test_the_wanted_tables_are_counted_once_whatever_the_modes_and_runs() -> Non
     one = {"sizes": [[8, 9]], "names": ["Player"], "words": 501}
     items = {"markdown-000": both, "markdown-001": one}
     rows = [row(name, mode=mode, facts=facts) for mode in ("direct", "format_cot") for name, facts in items.items()]
-    wanted = table(report([view(rows, "one"), view(rows, "two")]), "The wanted tables")
+    wanted = table(make_report([view(rows, "one"), view(rows, "two")]), "The wanted tables")
     assert [list(one) for one in wanted.rows] == [
         ["Raw text", 2, 2, 1, 3, 16 / 3, 5.0],
         ["Raw text, Player", 2, 2, 1, 2, 6.5, 5.5],
@@ -137,10 +137,12 @@ def test_the_wanted_tables_are_counted_once_whatever_the_modes_and_runs() -> Non
 
 
 def test_the_heat_map_shows_the_share_of_wrong_cells_of_the_worst_columns() -> None:
-    assert not [block for block in report([view([row("html-000")])]).blocks if "cells" in getattr(block, "name", "")]
+    assert not [
+        block for block in make_report([view([row("html-000")])]).blocks if "cells" in getattr(block, "name", "")
+    ]
     counts = [["head", "Wins", 1, 0], ["last row", "Wins", 2, 1], ["head", "Losses", 1, 1], ["head", "Name", 1, 0]]
     rows = [row("html-000", facts={"cells": counts}), row("html-001", facts={"cells": [["last row", "Wins", 2, 2]]})]
-    drawn = chart(report([view(rows)]), "struc_bench_cells_0")
+    drawn = chart(make_report([view(rows)]), "struc_bench_cells_0")
     assert drawn.labels == ["Wins", "Losses"]
     assert {series.name: list(series.values) for series in drawn.series} == {
         "head": [0.0, 1.0], "first row": [None, None], "middle rows": [None, None], "last row": [0.75, None],
@@ -151,7 +153,7 @@ def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_
     scores = {"html-000": 0.5, "html-001": 0.1, "html-002": 0.9}
     facts = {"form": [["rows", "The table has 2 rows", True], ["label", "It has the label t", False]]}
     rows = [row(name, table_score=score, facts=facts) for name, score in scores.items()]
-    passages = [block for block in report([view(rows)]).blocks if isinstance(block, Passage) and block.folded]
+    passages = [block for block in make_report([view(rows)]).blocks if isinstance(block, Passage) and block.folded]
     assert ["worst output, html-001" in passages[0].title, "best output, html-002" in passages[1].title] == [True, True]
     both = "WANTED\n\nwanted\n\nANSWERED\n\nsaid of case[html-001-direct]"
     assert passages[0].text == f"{both}\n\nFORM\n\n[x] The table has 2 rows\n[ ] It has the label t"
@@ -159,8 +161,8 @@ def test_the_worst_and_the_best_output_of_each_format_are_shown_beside_what_was_
 
 def test_answers_that_were_cut_off_are_counted() -> None:
     rows = [row("html-000", facts={"finish": "length"}), row("html-001")]
-    assert "in 1 of 2 cases the last answer was cut off" in render([report([view(rows)])], [])
+    assert "in 1 of 2 cases the last answer was cut off" in render_sections([make_report([view(rows)])], [])
 
 
 def test_a_run_of_errors_only_still_has_its_section() -> None:
-    assert "Struc-Bench" in render([report([view([row("html-000", "error")])])], [])
+    assert "Struc-Bench" in render_sections([make_report([view([row("html-000", "error")])])], [])

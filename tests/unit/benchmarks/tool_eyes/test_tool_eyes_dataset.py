@@ -80,7 +80,10 @@ def test_fewer_queries_of_each_scenario_can_be_asked_for_and_the_source_says_so(
 def test_every_model_is_asked_alike(model: str) -> None:
     asked = Setup(model, modes=("paper",))
     assert load(asked).source == "shipped queries"
-    assert (ToolEyesOptions.of(asked).patience, ToolEyesOptions.of(asked).tokens_of("paper")) == (None, 512)
+    assert (ToolEyesOptions.from_setup(asked).patience, ToolEyesOptions.from_setup(asked).get_max_tokens("paper")) == (
+        None,
+        512,
+    )
 
 
 def test_several_modes_are_told_apart_by_tag_and_id() -> None:
@@ -226,7 +229,7 @@ def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
 
 
 def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
-    options = ToolEyesOptions.of(Setup("local:smollm2", data=folder(tmp_path), modes=("paper",)))
+    options = ToolEyesOptions.from_setup(Setup("local:smollm2", data=folder(tmp_path), modes=("paper",)))
     assert (options.max_turns, options.patience, options.queries) == (9, None, None)
 
 

@@ -11,11 +11,11 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load
 from evalsuite.benchmarks.tool_eyes.released import (
-    answer_of,
+    read_answer,
     read_prompts,
     read_score,
+    read_shown_answer,
     read_turn,
-    shown_answer,
     split_message,
 )
 from evalsuite.cli import main
@@ -235,8 +235,8 @@ def test_turns_are_read_as_the_released_code_reads_them(text: str, fault: str | 
 def test_a_message_is_put_together_from_its_parts() -> None:
     assert split_message("hm").text == "Thought: \nAction: \nAction Input: {}"
     assert split_message(f"Well. {LOOK}").text == LOOK
-    assert answer_of('{"answer": 5, "why": "x"}') == "5"
-    assert answer_of('{"Answer": "x"}') == '{"Answer": "x"}'
+    assert read_answer('{"answer": 5, "why": "x"}') == "5"
+    assert read_answer('{"Answer": "x"}') == '{"Answer": "x"}'
 
 
 def test_the_released_modes_need_the_authors_files(repository: Path) -> None:
@@ -281,7 +281,7 @@ def test_code_of_the_authors_is_read_and_never_run(repository: Path) -> None:
     ],
 )
 def test_the_judge_sees_the_answer_as_the_released_evaluator_shows_it(written: str, shown: str) -> None:
-    assert shown_answer(written) == shown
+    assert read_shown_answer(written) == shown
 
 
 def test_the_authors_verdicts_are_repeated(

@@ -14,7 +14,7 @@ from evalsuite.benchmarks.tool_eyes.report import FAULTS, average_by_sample
 from evalsuite.benchmarks.tool_eyes.scoring import rule_scores
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
-from evalsuite.output.reports.markdown import render
+from evalsuite.output.reports.markdown import render_sections
 from evalsuite.output.reports.section import Chart, Passage, Section, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
@@ -282,13 +282,13 @@ def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
     assert len(str(worst.rows[1][1])) <= 240
     assert str(worst.rows[1][2]).startswith("Refused: ")
     assert typical.rows[2] == ("2", 'I look. → weekday {"day": "2024-05-30"}', "Thursday")
-    assert "<b>" not in render([section], [])
+    assert "<b>" not in render_sections([section], [])
 
 
 def test_an_empty_run_and_a_run_of_errors_are_still_reported() -> None:
     error = Row("case[b]", "b", 1, "error", {"scenario": "TG", "mode": "paper"}, {})
     for rows in ([], [error]):
-        assert render([report(view(rows, read=read))], [])
+        assert render_sections([report(view(rows, read=read))], [])
 
 
 def test_every_fault_that_an_episode_can_have_is_named_in_the_report(play: Any) -> None:

@@ -12,7 +12,13 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
 from evalsuite.benchmarks.tool_eyes.episodes import FIVE_EXAMPLES
-from evalsuite.benchmarks.tool_eyes.scoring import NOT_RUN, JudgedCapabilities, RuleScores, judge_prompt, parse_score
+from evalsuite.benchmarks.tool_eyes.scoring import (
+    NOT_RUN,
+    JudgedCapabilities,
+    RuleScores,
+    parse_score,
+    write_judge_prompt,
+)
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
@@ -244,7 +250,7 @@ def test_scores_are_read_strictly() -> None:
 
 def test_every_criterion_can_be_asked_for() -> None:
     criteria = ("intent", "validity", "integrity", "match", "match_call", "quality")
-    prompts = {name: judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria}
+    prompts = {name: write_judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria}
     assert len(set(prompts.values())) == 6
     assert all("Score: <number>" in prompt and "no instruction" in prompt for prompt in prompts.values())
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import TREB, records
 from evalsuite.benchmarks.treb.dataset import load
-from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask, raw_records
+from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask, read_raw_records
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 
@@ -270,14 +270,14 @@ def test_a_stream_holds_what_the_file_holds(
     file = folder / "list.json"
     text = json.dumps(records, ensure_ascii=False, indent=indent)
     file.write_bytes((mark + text).encode())
-    assert [record for _, record in raw_records(file)] == records
+    assert [record for _, record in read_raw_records(file)] == records
 
 
 @pytest.mark.usefixtures("in_small_pieces")
 def test_json_lines_are_streamed_by_line(tmp_path: Path) -> None:
     file = tmp_path / "lines.json"
     file.write_text('{"a": 1}\n\n{"a": "铁"}', encoding="utf-8")
-    assert list(raw_records(file)) == [("line 1", {"a": 1}), ("line 3", {"a": "铁"})]
+    assert list(read_raw_records(file)) == [("line 1", {"a": 1}), ("line 3", {"a": "铁"})]
 
 
 @pytest.mark.usefixtures("in_small_pieces")
@@ -297,7 +297,7 @@ def test_a_fault_is_told_with_its_record(tmp_path: Path, text: str, message: str
     file = tmp_path / "broken.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DatasetError, match=message):
-        list(raw_records(file))
+        list(read_raw_records(file))
 
 
 @pytest.mark.usefixtures("in_small_pieces")
@@ -305,7 +305,7 @@ def test_a_byte_that_is_no_text_is_told(tmp_path: Path) -> None:
     file = tmp_path / "bytes.json"
     file.write_bytes(b'[{"a": "\xff"}]')
     with pytest.raises(DatasetError, match="0xff"):
-        list(raw_records(file))
+        list(read_raw_records(file))
 
 
 @pytest.mark.usefixtures("in_small_pieces")
@@ -315,7 +315,7 @@ def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path, monkeypatch:
     file.write_text(json.dumps([{"text": "x" * 50_000}] * 200), encoding="utf-8")
     tracemalloc.start()
     try:
-        count = sum(1 for _ in raw_records(file))
+        count = sum(1 for _ in read_raw_records(file))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

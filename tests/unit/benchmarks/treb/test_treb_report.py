@@ -14,14 +14,14 @@ from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.report import (
     LEADERBOARD_TITLE,
     RANKED,
-    best_mode,
+    average_column,
+    average_columns,
     choose_rows,
-    column_mean,
-    leaderboard,
-    overall,
-    report,
-    skill_score,
-    write_line,
+    compute_skill_score,
+    find_best_mode,
+    make_report,
+    make_submission_line,
+    tabulate_leaderboard,
 )
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Record, Transcript
@@ -43,7 +43,7 @@ def view(*rows: Row, label: str = "gpt", judge: str | None = "judge-1") -> RunVi
 
 
 def tables(*views: RunView) -> dict[str, Table]:
-    return {block.title: block for block in report(views).blocks if isinstance(block, Table)}
+    return {block.title: block for block in make_report(views).blocks if isinstance(block, Table)}
 
 
 def cells(table: Table, line: int = 0) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_several_runs_stand_by_the_kind_of_their_model() -> None:
     assert kinds["general"]["TBO PoT"] == pytest.approx(0.4)
     assert (kinds["general"]["Models"], kinds["table-reasoning-optimised"]["TBO PoT"]) == (2, 0.9)
     assert kinds["general"]["TU TCoT"] is None
-    assert any(isinstance(block, Chart) and block.name == "treb_by_kind" for block in report(views).blocks)
+    assert any(isinstance(block, Chart) and block.name == "treb_by_kind" for block in make_report(views).blocks)
     assert "By kind of model" not in tables(views[0])
 
 
@@ -73,8 +73,8 @@ def test_a_column_is_the_mean_of_its_subtasks_whatever_their_size() -> None:
             row("Table Selection", "TBO", "pot", 3, scores={"bleu": 0.3}),
         ]
     )
-    assert column_mean(tally, "bleu", ("TBO", "PoT")) == pytest.approx((1.0 + 0.1) / 2)
-    assert column_mean(tally, "bleu", ("TBO", "TCoT")) is None
+    assert average_column(tally, "bleu", ("TBO", "PoT")) == pytest.approx((1.0 + 0.1) / 2)
+    assert average_column(tally, "bleu", ("TBO", "TCoT")) is None
 
 
 def test_tcot_is_markdown_and_html_together() -> None:
@@ -84,7 +84,7 @@ def test_tcot_is_markdown_and_html_together() -> None:
             row("Table Query", "TBO", "tcot_html", scores={"bleu": 0.5}),
         ]
     )
-    assert column_mean(tally, "bleu", ("TBO", "TCoT")) == 0.75
+    assert average_column(tally, "bleu", ("TBO", "TCoT")) == 0.75
 
 
 def test_errors_are_not_scored() -> None:
@@ -94,7 +94,7 @@ def test_errors_are_not_scored() -> None:
             row("Table Query", "TBO", "pot", 2, outcome="error", scores={"bleu": 0.0}),
         ]
     )
-    assert column_mean(tally, "bleu", ("TBO", "PoT")) == 1.0
+    assert average_column(tally, "bleu", ("TBO", "PoT")) == 1.0
 
 
 cases = st.lists(
@@ -116,8 +116,8 @@ def test_the_overall_is_the_plain_mean_of_the_measured_columns(found: list[Any])
     ]
     tally = Tally.of(rows)
     columns = {(each.tags["skill"], {"pot": "PoT", "icot": "ICoT"}.get(each.tags["mode"], "TCoT")) for each in rows}
-    means = [column_mean(tally, "bleu", column) for column in columns]
-    estimate = overall(tally, "bleu")
+    means = [average_column(tally, "bleu", column) for column in columns]
+    estimate = average_columns(tally, "bleu")
     assert estimate is not None
     assert estimate.value == pytest.approx(math.fsum(mean or 0.0 for mean in means) / len(columns))
     assert estimate.low is None or estimate.low <= estimate.value + 1e-9 <= (estimate.high or 0) + 2e-9
@@ -128,7 +128,7 @@ def test_the_interval_of_one_subtask_in_one_mode_is_that_of_a_mean() -> None:
     tally = Tally.of(row("Table Query", "TBO", "pot", n, scores={"bleu": s}) for n, s in enumerate(scores))
     mean = math.fsum(scores) / 4
     error = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / 3 / 4)
-    estimate = overall(tally, "bleu")
+    estimate = average_columns(tally, "bleu")
     assert estimate is not None
     # 1.959964 is the 97.5% quantile of the standard normal distribution.
     assert estimate.low == pytest.approx(mean - 1.959964 * error, abs=1e-6)
@@ -141,14 +141,14 @@ def test_the_modes_of_one_record_are_no_independent_cases() -> None:
         for n in range(6)
         for mode in ("tcot_markdown", "tcot_html")
     ]
-    twice, once = overall(Tally.of(both), "bleu"), overall(Tally.of(both[::2]), "bleu")
+    twice, once = average_columns(Tally.of(both), "bleu"), average_columns(Tally.of(both[::2]), "bleu")
     assert twice is not None
     assert once is not None
     assert twice.low == pytest.approx(once.low)
 
 
 def test_no_interval_is_given_where_a_subtask_has_a_single_record() -> None:
-    assert overall(Tally.of([row("Table Query", "TBO", "pot")]), "bleu") == Estimate(0.25, n=1)
+    assert average_columns(Tally.of([row("Table Query", "TBO", "pot")]), "bleu") == Estimate(0.25, n=1)
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
@@ -158,13 +158,13 @@ def test_where_all_answers_are_alike_the_interval_still_has_a_width(score: float
         for name, skill in (("Table Query", "TBO"), ("Table Retrieval", "TU"))
         for n in range(20)
     ]
-    estimate = overall(Tally.of(rows), "exact_match")
+    estimate = average_columns(Tally.of(rows), "exact_match")
     assert estimate is not None
     # 40 records of the same weight: the mean may be ln(40) / 40 away.
     assert estimate.value == score
     assert reach(estimate) == pytest.approx(math.log(40) / 40)
     odd = row("Table Query", "TBO", "pot", 0, scores={"exact_match": 1 - score})
-    other = overall(Tally.of([odd, *rows[1:]]), "exact_match")
+    other = average_columns(Tally.of([odd, *rows[1:]]), "exact_match")
     assert other is not None
     # A different one moves the interval and does not narrow it.
     assert reach(other) > reach(estimate)
@@ -184,7 +184,7 @@ def test_a_true_overall_near_one_is_covered() -> None:
             for name in ("Table Query", "Table Selection")
             for n in range(20)
         ]
-        estimate = overall(Tally.of(rows), "exact_match")
+        estimate = average_columns(Tally.of(rows), "exact_match")
         assert estimate is not None
         covered += (estimate.low or 0) <= 0.99 <= (estimate.high or 0)
     # Two in three of these runs have no wrong answer, and a normal interval without a width.
@@ -231,12 +231,14 @@ def test_published_rows_are_shown_only_when_asked_for_and_marked() -> None:
 def test_several_runs_stand_in_rows_and_in_one_picture() -> None:
     views = [view(row("Table Query", "TBO", "pot"), label=label) for label in ("one", "two")]
     assert [line[0] for line in tables(*views)["ROUGE-L"].rows] == ["one", "two"]
-    [chart] = [block for block in report(views).blocks if isinstance(block, Chart)]
+    [chart] = [block for block in make_report(views).blocks if isinstance(block, Chart)]
     assert (chart.kind, [series.name for series in chart.series], len(chart.labels)) == ("radar", ["one", "two"], 16)
 
 
 def test_one_run_is_drawn_by_skill_and_mode() -> None:
-    [chart] = [block for block in report([view(row("Table Query", "TBO", "pot"))]).blocks if isinstance(block, Chart)]
+    [chart] = [
+        block for block in make_report([view(row("Table Query", "TBO", "pot"))]).blocks if isinstance(block, Chart)
+    ]
     assert chart.labels == ["NLU", "TU", "TBO", "TCO", "DA", "ADA"]
     assert {series.name: series.values[2] for series in chart.series} == {"TCoT": None, "PoT": 0.75, "ICoT": None}
     assert "Judge" in chart.title
@@ -245,7 +247,7 @@ def test_one_run_is_drawn_by_skill_and_mode() -> None:
 def test_the_picture_shows_rouge_l_where_no_judge_marked() -> None:
     [chart] = [
         block
-        for block in report([view(row("Table Query", "TBO", "pot", scores={"rouge_l": 0.5}))]).blocks
+        for block in make_report([view(row("Table Query", "TBO", "pot", scores={"rouge_l": 0.5}))]).blocks
         if isinstance(block, Chart)
     ]
     assert "ROUGE-L" in chart.title
@@ -296,7 +298,7 @@ def test_programs_are_counted_by_how_they_ended() -> None:
 
 
 def test_answers_cut_off_by_the_limit_on_tokens_are_told() -> None:
-    section = report(
+    section = make_report(
         [view(row("Table Query", "TBO", "pot", facts={"finish": "length"}), row("Table Query", "TBO", "icot"))]
     )
     [passage] = [block for block in section.blocks if isinstance(block, Passage)]
@@ -345,26 +347,28 @@ def test_a_subtask_counts_in_its_best_mode_and_a_skill_is_the_mean_of_its_subtas
         ]
     )
     # Both formats of TCoT together are one mode.
-    assert best_mode(tally, "Table Query") == (0.5, "PoT")
-    assert skill_score(tally, "TBO") == pytest.approx((0.5 + 0.9) / 2)
-    assert skill_score(tally, "DA") is None
+    assert find_best_mode(tally, "Table Query") == (0.5, "PoT")
+    assert compute_skill_score(tally, "TBO") == pytest.approx((0.5 + 0.9) / 2)
+    assert compute_skill_score(tally, "DA") is None
 
 
 def test_overall_is_the_mean_of_five_skills_and_a_dash_where_one_is_missing() -> None:
     rows = [judged_row(subtask, "pot", judge=0.1 * place) for place, subtask in enumerate(PLACES.values(), 1)]
-    (table,) = leaderboard([RunView("gpt", Tally.of(rows))], published=False)
+    (table,) = tabulate_leaderboard([RunView("gpt", Tally.of(rows))], published=False)
     assert table.rows[0][1:7] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.3])
-    (table,) = leaderboard([RunView("gpt", Tally.of(rows[1:]))], published=False)
+    (table,) = tabulate_leaderboard([RunView("gpt", Tally.of(rows[1:]))], published=False)
     assert (table.rows[0][1], table.rows[0][6]) == (None, None)
 
 
 def test_without_a_judge_there_is_no_leaderboard() -> None:
-    assert list(leaderboard([RunView("gpt", Tally.of([judged_row("Table Query", "pot")]))], published=True)) == []
+    assert (
+        list(tabulate_leaderboard([RunView("gpt", Tally.of([judged_row("Table Query", "pot")]))], published=True)) == []
+    )
 
 
 def test_published_rows_have_their_date_and_stand_only_where_they_are_wanted() -> None:
     shown = judged_row("Table Query", "pot", judge=1.0, tags={"published": "shown"})
-    blocks = report([RunView("gpt", Tally.of([shown]))]).blocks
+    blocks = make_report([RunView("gpt", Tally.of([shown]))]).blocks
     tables = {block.title: block for block in blocks if isinstance(block, Table)}
     published = {str(line[0]): line for line in tables[LEADERBOARD_TITLE].rows[1:]}
     assert published["QwQ-32B (published 2025-09-01)"][1:7] == pytest.approx(
@@ -406,7 +410,7 @@ def test_a_line_of_a_submission_has_the_fields_that_the_authors_take() -> None:
         input="How many?",
         transcript=Transcript("42", said, "Let me see."),
     )
-    assert write_line(record, "Own-7B") == {
+    assert make_submission_line(record, "Own-7B") == {
         "id": "Table_Query|a|1",
         "model_name": "Own-7B",
         "question": "How many?",

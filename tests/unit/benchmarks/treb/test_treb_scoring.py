@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
-from evalsuite.benchmarks.treb.rules import broken_rules, published_rules
+from evalsuite.benchmarks.treb.rules import find_published_rules, list_broken_rules
 from evalsuite.benchmarks.treb.scoring import (
+    make_scorers,
     number_score,
     read_mark,
     released_bleu,
@@ -20,7 +21,6 @@ from evalsuite.benchmarks.treb.scoring import (
     released_rouge_l,
     released_scores,
     rule_score,
-    scorers,
     text_scores,
 )
 from evalsuite.core.errors import ScoringError
@@ -143,12 +143,12 @@ def test_an_instruction_without_known_rules_is_an_error_and_no_score() -> None:
 
 
 def test_nothing_is_judged_where_there_is_no_judge() -> None:
-    assert not any(isinstance(scorer, JudgedScorer) for scorer in scorers(Setup("m")))
-    assert any(isinstance(scorer, JudgedScorer) for scorer in scorers(Setup("m", judge="j")))
+    assert not any(isinstance(scorer, JudgedScorer) for scorer in make_scorers(Setup("m")))
+    assert any(isinstance(scorer, JudgedScorer) for scorer in make_scorers(Setup("m", judge="j")))
 
 
 def keeps(answer: str, **rule: Any) -> bool:
-    return not broken_rules(answer, [rule])
+    return not list_broken_rules(answer, [rule])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_each_check_tells_answers_apart(rule: dict[str, Any], kept: str, broken:
 
 def test_all_broken_rules_are_named() -> None:
     rules = [{"check": "contains", "text": word} for word in ("red", "green", "blue")]
-    assert broken_rules("a green field", rules) == [rules[0], rules[2]]
+    assert list_broken_rules("a green field", rules) == [rules[0], rules[2]]
 
 
 @given(st.text(), st.text())
@@ -207,20 +207,20 @@ def test_a_text_reversed_keeps_its_rule(text: str) -> None:
 )
 def test_a_rule_that_cannot_be_checked_is_an_error_that_names_it(rule: Any) -> None:
     with pytest.raises(ScoringError, match="cannot be checked"):
-        broken_rules("an answer", [rule])
+        list_broken_rules("an answer", [rule])
 
 
 def test_an_official_question_is_known_by_its_hash_alone() -> None:
     # The question of the released checker about two Chinese words; its text is in no file of ours.
     question = 'Please reply to me using only the chinese words "好的".'
-    rules = published_rules(f" {question}\n")
+    rules = find_published_rules(f" {question}\n")
     assert rules is not None
-    assert broken_rules("好的", rules) == []
-    assert broken_rules("好的！", rules) == rules
+    assert list_broken_rules("好的", rules) == []
+    assert list_broken_rules("好的！", rules) == rules
 
 
 def test_other_questions_have_no_published_rules() -> None:
-    assert published_rules("What is the capital of France?") is None
+    assert find_published_rules("What is the capital of France?") is None
 
 
 def test_every_published_rule_can_be_checked() -> None:
@@ -229,7 +229,7 @@ def test_every_published_rule_can_be_checked() -> None:
     assert len(_read_published()) == 18
     for digest, rules in _read_published().items():
         assert len(digest) == len(hashlib.sha256().hexdigest()[:16])
-        assert broken_rules("an answer that follows none of them", rules)
+        assert list_broken_rules("an answer that follows none of them", rules)
 
 
 @pytest.mark.parametrize(
@@ -289,5 +289,5 @@ def test_a_missing_program_is_zero_in_the_released_metrics_too() -> None:
 
 
 def test_they_are_computed_where_published_rows_are_shown_and_nowhere_else() -> None:
-    assert released_scores in scorers(Setup("gpt", modes=("published",), data=Path()))
-    assert released_scores not in scorers(Setup("gpt", modes=("auto",)))
+    assert released_scores in make_scorers(Setup("gpt", modes=("published",), data=Path()))
+    assert released_scores not in make_scorers(Setup("gpt", modes=("auto",)))

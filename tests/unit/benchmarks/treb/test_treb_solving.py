@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.dataset import TrebOptions
-from evalsuite.benchmarks.treb.scoring import scorers
-from evalsuite.benchmarks.treb.solving import ModeSolver, answer_in_words, solver, table_text
+from evalsuite.benchmarks.treb.scoring import make_scorers
+from evalsuite.benchmarks.treb.solving import ModeSolver, make_solver, read_answer, write_table
 from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import JudgedScorer, Setup
@@ -79,7 +79,7 @@ class Solvers:
     made: dict[str, ModeSolver] = field(default_factory=dict)
 
     def __call__(self, setup: Setup) -> ModeSolver:
-        return self.made.setdefault(repr(setup.args), solver(setup))
+        return self.made.setdefault(repr(setup.args), make_solver(setup))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def solve(tmp_path_factory: pytest.TempPathFactory, solvers: Solvers) -> Solve:
 async def _case(solver: ModeSolver, sample: Sample, model: Scripted, judge: Scripted) -> Case:
     transcript = await solver(sample, model)
     found: dict[str, float | Score] = {}
-    for scorer in scorers(Setup("scripted", judge="judge")):
+    for scorer in make_scorers(Setup("scripted", judge="judge")):
         if isinstance(scorer, JudgedScorer):
             found |= await scorer.judged(sample, transcript, judge)
         else:
@@ -132,8 +132,8 @@ async def _case(solver: ModeSolver, sample: Sample, model: Scripted, judge: Scri
 
 
 def test_programs_over_official_files_find_the_papers_packages(tmp_path: Path) -> None:
-    assert solver(Setup("m", data=tmp_path)).sandbox.usual == "treb-2025"
-    assert solver(Setup("m")).sandbox.usual == "own"
+    assert make_solver(Setup("m", data=tmp_path)).sandbox.usual == "treb-2025"
+    assert make_solver(Setup("m")).sandbox.usual == "own"
 
 
 def test_a_right_program_scores_full_on_every_metric(solve: Solve) -> None:
@@ -287,7 +287,7 @@ def test_limits_on_tokens_and_temperature_reach_the_model(solve: Solve) -> None:
 
 @pytest.mark.parametrize("model", ["local:smollm2", "gpt-4"])
 def test_every_model_is_asked_alike(model: str) -> None:
-    assert TrebOptions.of(Setup(model, modes=("auto",))) == TrebOptions()
+    assert TrebOptions.from_setup(Setup(model, modes=("auto",))) == TrebOptions()
 
 
 def test_a_table_that_is_none_is_an_error_that_names_the_file(solve: Solve) -> None:
@@ -301,40 +301,40 @@ def table(rows: int, columns: int = 2, cell: str = "cell") -> SourceTable:
 
 
 def test_a_small_table_is_shown_whole_in_the_words_of_the_record() -> None:
-    assert table_text(table(49, 19), "| as given |", "tcot_markdown", 4096) == "| as given |"
+    assert write_table(table(49, 19), "| as given |", "tcot_markdown", 4096) == "| as given |"
 
 
 def test_from_fifty_rows_on_the_first_fifty_are_shown_and_the_rest_is_counted() -> None:
-    whole, cut = (table_text(table(rows), "", "tcot_markdown", 10**6) for rows in (50, 51))
-    assert whole == table(50).markdown()
+    whole, cut = (write_table(table(rows), "", "tcot_markdown", 10**6) for rows in (50, 51))
+    assert whole == table(50).write_markdown()
     assert "| r49 |" in cut
     assert "| r50 |" not in cut
     assert cut.endswith("(the first 50 of 51 rows)")
 
 
 def test_twenty_columns_make_a_table_large() -> None:
-    assert table_text(table(3, 20), "| as given |", "tcot_markdown", 10**6) == table(3, 20).markdown()
+    assert write_table(table(3, 20), "| as given |", "tcot_markdown", 10**6) == table(3, 20).write_markdown()
 
 
 def test_html_stays_whole_when_rows_are_cut() -> None:
-    text = table_text(table(200), "", "tcot_html", 500)
+    text = write_table(table(200), "", "tcot_html", 500)
     assert "</tbody></table>\n(the first" in text
     assert len(text) < 550
 
 
 def test_a_small_table_with_enormous_cells_is_cut_too() -> None:
-    text = table_text(table(10, 2, "x" * 3000), "y" * 30_000, "tcot_markdown", 4096)
+    text = write_table(table(10, 2, "x" * 3000), "y" * 30_000, "tcot_markdown", 4096)
     assert "(the first 1 of 10 rows)" in text
 
 
 def test_a_header_longer_than_the_limit_is_clipped() -> None:
     monster = SourceTable((("h" * 9000, "b"),), (("1", "2"),))
-    assert len(table_text(monster, "", "tcot_html", 4096)) < 4200
+    assert len(write_table(monster, "", "tcot_html", 4096)) < 4200
 
 
 @given(st.integers(0, 120), st.integers(1, 25), st.integers(20, 5000), st.sampled_from(["tcot_html", "tcot_markdown"]))
 def test_no_table_takes_more_than_its_limit(rows: int, columns: int, limit: int, mode: str) -> None:
-    text = table_text(table(rows, columns), "", mode, limit)
+    text = write_table(table(rows, columns), "", mode, limit)
     assert len(text.split("\n(the first")[0]) <= limit + len("...")
 
 
@@ -360,36 +360,36 @@ def test_no_table_takes_more_than_its_limit(rows: int, columns: int, limit: int,
     ],
 )
 def test_the_last_json_object_with_an_answer_counts(text: str, answer: str) -> None:
-    assert answer_in_words(text) == (answer, True)
+    assert read_answer(text) == (answer, True)
 
 
 @pytest.mark.parametrize("text", ["just 42", '{"thought": "cut off', '["answer"]', "{answer: 42}", '{"answer"}', ""])
 def test_without_such_an_object_the_text_is_the_answer(text: str) -> None:
-    assert answer_in_words(f" {text}\n") == (text, False)
+    assert read_answer(f" {text}\n") == (text, False)
 
 
 def test_a_box_around_a_whole_text_is_taken_off() -> None:
-    assert answer_in_words(r"$\boxed{5}$") == ("5", False)
-    assert answer_in_words(r"It is \boxed{5}.") == (r"It is \boxed{5}.", False)
-    assert answer_in_words(r"\boxed{5") == (r"\boxed{5", False)
+    assert read_answer(r"$\boxed{5}$") == ("5", False)
+    assert read_answer(r"It is \boxed{5}.") == (r"It is \boxed{5}.", False)
+    assert read_answer(r"\boxed{5") == (r"\boxed{5", False)
 
 
 @given(st.text(), st.text(max_size=30).filter(lambda text: "{" not in text), st.text(max_size=30))
 def test_any_answer_is_found_within_any_talk(answer: str, before: str, thought: str) -> None:
     said = f"{before}\n```json\n{json.dumps({'thought': thought, 'answer': answer})}\n```"
-    assert answer_in_words(said) == (answer.strip(), True)
+    assert read_answer(said) == (answer.strip(), True)
 
 
 @given(st.text())
 def test_no_text_makes_the_parser_fail(text: str) -> None:
-    answer_in_words(text)
+    read_answer(text)
 
 
 def test_ever_deeper_objects_are_given_up_and_the_text_kept() -> None:
     text = '{"a":' * 3000
-    assert answer_in_words(text) == (text, False)
+    assert read_answer(text) == (text, False)
 
 
 def test_an_answer_of_lists_in_lists_without_end_is_no_answer() -> None:
     text = '{"answer": ' + "[" * 200_000 + "]" * 200_000 + "}"
-    assert answer_in_words(text) == (text, False)
+    assert read_answer(text) == (text, False)

@@ -9,8 +9,8 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.solving import table_text, tables_of
-from evalsuite.benchmarks.treb.tables import SourceTable, TableCache, from_csv, from_markdown
+from evalsuite.benchmarks.treb.solving import make_sandbox_tables, write_table
+from evalsuite.benchmarks.treb.tables import SourceTable, TableCache, parse_csv, parse_markdown
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import TableFile
@@ -36,70 +36,70 @@ def tables(draw: st.DrawFn) -> SourceTable:
 
 @given(tables())
 def test_a_table_written_as_csv_reads_back_as_itself(table: SourceTable) -> None:
-    assert from_csv(table.csv(), len(table.header)) == table
+    assert parse_csv(table.write_csv(), len(table.header)) == table
 
 
 @given(tables())
 def test_a_table_written_as_markdown_reads_back_as_itself(table: SourceTable) -> None:
-    assert from_markdown(table.markdown(), len(table.header)) == table
+    assert parse_markdown(table.write_markdown(), len(table.header)) == table
 
 
 @given(tables())
 def test_a_table_written_as_html_holds_the_same_cells(table: SourceTable) -> None:
-    rows = BeautifulSoup(table.html(), "lxml").find_all("tr")
+    rows = BeautifulSoup(table.write_html(), "lxml").find_all("tr")
     read = [tuple(cell.get_text() for cell in row.find_all(["th", "td"])) for row in rows]
     assert read == [*table.header, *table.rows]
 
 
 def test_short_rows_are_filled_up_and_blank_lines_passed_over() -> None:
-    assert from_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == SourceTable((("a", "b", "c"),), (("1", "2", ""), ("3", "4", "5")))
+    assert parse_csv("a,b,c\n1,2\n\n3,4,5\n", 1) == SourceTable((("a", "b", "c"),), (("1", "2", ""), ("3", "4", "5")))
 
 
 def test_a_cell_of_several_lines_is_one_line_in_markdown_and_html() -> None:
-    table = from_csv('a\n"one\ntwo"\n', 1)
-    assert "| one two |" in table.markdown()
-    assert "<td>one two</td>" in table.html()
+    table = parse_csv('a\n"one\ntwo"\n', 1)
+    assert "| one two |" in table.write_markdown()
+    assert "<td>one two</td>" in table.write_html()
 
 
 def test_only_the_first_rule_of_a_markdown_table_is_the_rule() -> None:
-    table = from_markdown("| a | b |\n|---|---|\n| - | -- |\n| 1 | 2 |", 1)
+    table = parse_markdown("| a | b |\n|---|---|\n| - | -- |\n| 1 | 2 |", 1)
     assert table.rows == (("-", "--"), ("1", "2"))
 
 
 def test_a_bar_inside_a_cell_survives_markdown() -> None:
     table = SourceTable((("a",),), (("x|y",),))
-    assert table.markdown().splitlines()[-1] == r"| x\|y |"
-    assert from_markdown(table.markdown(), 1) == table
+    assert table.write_markdown().splitlines()[-1] == r"| x\|y |"
+    assert parse_markdown(table.write_markdown(), 1) == table
 
 
 def test_a_table_without_header_gets_an_empty_one_in_markdown() -> None:
-    assert from_csv("1,2\n3,4\n", 0).markdown() == "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
+    assert parse_csv("1,2\n3,4\n", 0).write_markdown() == "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
 
 
 def test_a_second_header_row_stands_below_the_rule_in_markdown() -> None:
-    table = from_csv("a,a\nx,y\n1,2\n", 2)
-    assert table.markdown() == "| a | a |\n|---|---|\n| x | y |\n| 1 | 2 |"
-    assert table.html().startswith("<table><thead><tr><th>a</th><th>a</th></tr><tr><th>x</th>")
+    table = parse_csv("a,a\nx,y\n1,2\n", 2)
+    assert table.write_markdown() == "| a | a |\n|---|---|\n| x | y |\n| 1 | 2 |"
+    assert table.write_html().startswith("<table><thead><tr><th>a</th><th>a</th></tr><tr><th>x</th>")
 
 
 @pytest.mark.parametrize(("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 row, fewer than its 2")])
 def test_fewer_rows_than_headers_are_refused(text: str, rows: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        from_csv(text, rows)
+        parse_csv(text, rows)
 
 
 def test_a_cell_too_long_for_csv_is_refused_with_its_line() -> None:
     with pytest.raises(ValueError, match="line 2"):
-        from_csv(f"a\n{'x' * 200_000}\n", 1)
+        parse_csv(f"a\n{'x' * 200_000}\n", 1)
 
 
 def test_an_empty_table_has_no_columns() -> None:
-    assert from_csv("", 0).width == 0
+    assert parse_csv("", 0).width == 0
 
 
 @pytest.mark.parametrize("line", ["|" + "-" * 100_000 + "x", "|-" * 1_000 + "x", "|-" + " " * 100_000 + "x"])
 def test_a_line_that_is_nearly_a_rule_is_a_row(line: str) -> None:
-    assert len(from_markdown(f"| a |\n{line}\n", 1).rows) == 1
+    assert len(parse_markdown(f"| a |\n{line}\n", 1).rows) == 1
 
 
 def source(path: Path | str, header_rows: int = 1, markdown: str = "") -> dict[str, Any]:
@@ -109,16 +109,16 @@ def source(path: Path | str, header_rows: int = 1, markdown: str = "") -> dict[s
 def test_a_file_is_read_once(tmp_path: Path) -> None:
     path, cache = tmp_path / "a.csv", TableCache()
     path.write_text("city\nOslo\n")
-    first = cache.read(source(path))
+    first = cache.read_table(source(path))
     path.unlink()
-    assert cache.read(source(path)) is first
+    assert cache.read_table(source(path)) is first
     assert first.rows == (("Oslo",),)
 
 
 def test_another_number_of_header_rows_is_another_table(tmp_path: Path) -> None:
     path, cache = tmp_path / "a.csv", TableCache()
     path.write_text("city\nOslo\n")
-    assert cache.read(source(path)).header != cache.read(source(path, 0)).header
+    assert cache.read_table(source(path)).header != cache.read_table(source(path, 0)).header
 
 
 def test_the_tables_read_longest_ago_are_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,30 +127,30 @@ def test_the_tables_read_longest_ago_are_let_go_of(tmp_path: Path, monkeypatch: 
     paths = [tmp_path / f"{name}.csv" for name in "abc"]
     for path in paths:
         path.write_text("city\nOslo\n")
-    first, second, _ = (cache.read(source(path)) for path in paths)
-    assert cache.read(source(paths[1])) is second
-    assert cache.read(source(paths[0])) is not first
+    first, second, _ = (cache.read_table(source(path)) for path in paths)
+    assert cache.read_table(source(paths[1])) is second
+    assert cache.read_table(source(paths[0])) is not first
 
 
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("city\n")
     with pytest.raises(DatasetError, match=r"a\.csv: found 1 row, fewer than its 3 header rows"):
-        TableCache().read(source(path, 3))
+        TableCache().read_table(source(path, 3))
     with pytest.raises(DatasetError, match="a table in Markdown"):
-        TableCache().read(source("", 3, "| a |"))
+        TableCache().read_table(source("", 3, "| a |"))
 
 
 def test_of_a_large_file_only_the_beginning_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.csv"
     path.write_text("a,b\n" + "1, x\n\n" * 70, encoding="utf-8")
-    whole = TableCache().read(source(path))
+    whole = TableCache().read_table(source(path))
     monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
-    table = TableCache().read(source(path))
+    table = TableCache().read_table(source(path))
     assert (table.header, table.rows, table.left_out) == (whole.header, whole.rows[:50], 20)
-    assert table_text(table, "", "tcot_markdown", 10_000) == table_text(whole, "", "tcot_markdown", 10_000)
+    assert write_table(table, "", "tcot_markdown", 10_000) == write_table(whole, "", "tcot_markdown", 10_000)
     given = Sample("s", "?", metadata={"tables": [source(path)]})
-    assert tables_of(given, TableCache()) == {"df": TableFile(path, 1)}
+    assert make_sandbox_tables(given, TableCache()) == {"df": TableFile(path, 1)}
 
 
 @pytest.mark.parametrize("content", [b"a,b\n\xff,1\n" * 60, b'a,"b\n' + b"x" * 200_000])
@@ -160,4 +160,4 @@ def test_a_large_file_that_is_not_a_table_is_an_error(
     monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
     (tmp_path / "bad.csv").write_bytes(content)
     with pytest.raises(DatasetError, match=r"bad\.csv"):
-        TableCache().read(source(tmp_path / "bad.csv"))
+        TableCache().read_table(source(tmp_path / "bad.csv"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
-from evalsuite.builders.building import BuildProgress, building
+from evalsuite.builders.building import BuildProgress, open_build_folder
 from evalsuite.builders.head_to_tail import add_arguments, run
 from evalsuite.builders.head_to_tail.workspace import Workspace
 
@@ -42,7 +42,7 @@ def dump(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with building(tmp_path / "workspace.json") as folder, BuildProgress(0, "B") as progress:
+    with open_build_folder(tmp_path / "workspace.json") as folder, BuildProgress(0, "B") as progress:
         workspace = Workspace(folder, progress)
         yield workspace
         workspace.close()

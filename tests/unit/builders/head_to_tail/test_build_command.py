@@ -18,7 +18,7 @@ import pytest
 
 from evalsuite.benchmarks.head_to_tail.dataset import read_items
 from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX
-from evalsuite.builders.building import building
+from evalsuite.builders.building import open_build_folder
 from evalsuite.builders.head_to_tail import add_arguments
 from evalsuite.builders.head_to_tail.dblp import Dblp
 from evalsuite.builders.head_to_tail.goodreads import Goodreads
@@ -234,7 +234,7 @@ def test_so_many_questions_a_template_must_be_a_positive_number(
 
 
 def test_two_builds_of_one_file_do_not_meet(folder: Path, build: Build, tmp_path: Path) -> None:
-    with building(tmp_path / "built.json"), pytest.raises(SettingsError, match="another build is writing"):
+    with open_build_folder(tmp_path / "built.json"), pytest.raises(SettingsError, match="another build is writing"):
         build("dbpedia", folder)
     assert build("dbpedia", folder)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.builders.head_to_tail.dblp import Dblp, Work, works
-from evalsuite.builders.head_to_tail.drawing import Share
+from evalsuite.builders.head_to_tail.dblp import Dblp, Work, read_works
+from evalsuite.builders.head_to_tail.drawing import BucketShare
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
 
 
 def test_popularity_is_the_number_of_works_up_to_2020(dump: Write, workspace: Workspace) -> None:
-    shares = Dblp(workspace, dump({"dblp.xml": document(*RECORDS)})).partitions["person"].shares()
+    shares = Dblp(workspace, dump({"dblp.xml": document(*RECORDS)})).partitions["person"].compute_shares()
     # Five works each of Ann Arbor and Bo Berg, two of Carl Lind, one of six others: a third of 18 is 6.
-    assert shares == {"head": Share(2, 10), "torso": Share(1, 2), "tail": Share(6, 6)}
+    assert shares == {"head": BucketShare(2, 10), "torso": BucketShare(1, 2), "tail": BucketShare(6, 6)}
 
 
 def test_the_file_may_lie_there_as_it_is_downloaded(dump: Write, workspace: Workspace) -> None:
@@ -129,7 +129,7 @@ def _works(tmp_path: Path, text: str | bytes, size: int = 7, dtd: str | None = N
     data = text.encode() if isinstance(text, str) else text
     if dtd is not None:
         (tmp_path / "dblp.dtd").write_text(dtd)
-    return list(works((data[i : i + size] for i in range(0, len(data), size)), tmp_path / "dblp.xml"))
+    return list(read_works((data[i : i + size] for i in range(0, len(data), size)), tmp_path / "dblp.xml"))
 
 
 @given(st.integers(1, 400))
@@ -175,7 +175,7 @@ def test_an_entity_declared_to_be_more_than_a_character_hides_the_known_one(tmp_
 def test_a_reference_within_a_comment_or_cdata_refers_to_nothing(tmp_path: Path, literal: str, size: int) -> None:
     text = document(RECORDS[4], literal.replace(" -- >", " - >"), record("article", 2000, "M&uuml;ll")).encode()
     blocks = (text[start : start + size] for start in range(0, len(text), size))
-    assert [work.people for work in works(blocks, tmp_path / "dblp.xml")] == [("Ann Arbor",), ("Müll",)]
+    assert [work.people for work in read_works(blocks, tmp_path / "dblp.xml")] == [("Ann Arbor",), ("Müll",)]
 
 
 def test_a_file_that_breaks_off_is_told_with_its_line(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_bytes_of_another_encoding_are_told_with_their_line(tmp_path: Path) -> N
 @pytest.mark.parametrize("year", ["undated", "-200", "20000", "9" * 5000])
 def test_a_year_that_is_none_is_as_good_as_missing(tmp_path: Path, year: str) -> None:
     text = document(record("article", year, "Ann Arbor"), record("article", 2001, "Bo Berg"))
-    assert [work.year for work in works([text.encode()], tmp_path / "dblp.xml")] == [None, 2001]
+    assert [work.year for work in read_works([text.encode()], tmp_path / "dblp.xml")] == [None, 2001]
 
 
 @pytest.mark.parametrize("text", ["", "name\tyear\n", "<html><body/></html>", "x" * (3 << 20)])
@@ -212,7 +212,7 @@ def test_a_file_that_is_something_else_is_told(tmp_path: Path, text: str) -> Non
 def test_a_document_without_end_and_without_records_is_given_up(tmp_path: Path) -> None:
     endless = itertools.chain([b"<dblp>"], itertools.repeat(b"<x>y</x>" * 10_000))
     with pytest.raises(DatasetError, match="MB without a record"):
-        next(works(endless, tmp_path / "dblp.xml"))
+        next(read_works(endless, tmp_path / "dblp.xml"))
 
 
 def test_what_has_been_read_leaves_the_memory(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_what_has_been_read_leaves_the_memory(tmp_path: Path) -> None:
 
     used = [
         int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        for number, _ in enumerate(works(blocks(), tmp_path / "dblp.xml"))
+        for number, _ in enumerate(read_works(blocks(), tmp_path / "dblp.xml"))
         if number % 5000 == 0
     ]
     # All of it together would be 70 MB and more.

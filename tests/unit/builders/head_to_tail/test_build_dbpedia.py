@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.builders.head_to_tail import add_arguments, run
-from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, UNFIT, Dbpedia, dropped_templates, read_templates
-from evalsuite.builders.head_to_tail.drawing import Share
+from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, UNFIT, Dbpedia, read_dropped_templates, read_templates
+from evalsuite.builders.head_to_tail.drawing import BucketShare
 from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
 
 
 def test_popularity_is_the_number_of_triples_that_an_entity_stands_in(source: Dbpedia) -> None:
-    shares = source.partitions["entity"].shares()
-    assert shares == {"head": Share(3, 27), "torso": Share(4, 12), "tail": Share(19, 19)}
+    shares = source.partitions["entity"].compute_shares()
+    assert shares == {"head": BucketShare(3, 27), "torso": BucketShare(4, 12), "tail": BucketShare(19, 19)}
 
 
 def test_predicates_have_a_popularity_of_their_own(source: Dbpedia) -> None:
@@ -123,7 +123,7 @@ def test_the_published_templates_can_be_used_without_the_predicates_that_the_pap
 
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the folder shared/data/other is not beside the project")
 def test_of_the_published_templates_ten_are_dropped_each_with_its_reason() -> None:
-    dropped = dropped_templates(PUBLISHED)
+    dropped = read_dropped_templates(PUBLISHED)
     assert {predicate.rpartition("/")[2].rstrip(">"): reason for predicate, reason in dropped.items()} == {
         "associate": "unspecific",
         "category": "unspecific",

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.drawing import (
+    BucketShare,
     Candidate,
+    CandidateList,
     Draw,
-    Drawn,
     Partition,
     QuestionSource,
     QuestionTemplate,
-    Share,
-    choose,
-    distinct,
+    choose_questions,
+    drop_repeats,
     find_cap,
-    gives_away,
-    is_fit,
-    is_textual,
+    is_suitable_question,
+    is_text_answer,
+    reveals_answer,
 )
 
 if TYPE_CHECKING:
@@ -40,46 +40,46 @@ def _entities(histogram: dict[int, int]) -> int:
 def test_each_bucket_takes_up_where_a_third_of_all_popularity_has_been_reached() -> None:
     # Sums from the top: 40, 70, 90, 100 of 100; thirds are reached at 34 and at 67.
     cut = Partition({40: 1, 30: 1, 20: 1, 5: 2})
-    assert [cut.bucket(popularity) for popularity in (40, 30, 20, 5)] == ["head", "torso", "tail", "tail"]
-    assert cut.shares() == {"head": Share(1, 40), "torso": Share(1, 30), "tail": Share(3, 30)}
+    assert [cut.find_bucket(popularity) for popularity in (40, 30, 20, 5)] == ["head", "torso", "tail", "tail"]
+    assert cut.compute_shares() == {"head": BucketShare(1, 40), "torso": BucketShare(1, 30), "tail": BucketShare(3, 30)}
 
 
 def test_the_paper_s_own_example_is_cut_as_the_paper_cuts_it() -> None:
     # In its appendix: A = 8; B = 4, C = D = 2; E to L = 1.
     cut = Partition({8: 1, 4: 1, 2: 2, 1: 8})
-    assert cut.shares() == {"head": Share(1, 8), "torso": Share(3, 8), "tail": Share(8, 8)}
+    assert cut.compute_shares() == {"head": BucketShare(1, 8), "torso": BucketShare(3, 8), "tail": BucketShare(8, 8)}
 
 
 def test_equal_popularity_stays_on_one_side_where_a_third_is_reached_in_its_midst() -> None:
     # Of 60 in all, the ten entities of popularity 3 span the first third's end at 20.
     cut = Partition({15: 1, 3: 10, 1: 15})
-    assert cut.shares() == {"head": Share(11, 45), "torso": Share(), "tail": Share(15, 15)}
+    assert cut.compute_shares() == {"head": BucketShare(11, 45), "torso": BucketShare(), "tail": BucketShare(15, 15)}
 
 
 def test_a_single_entity_that_outweighs_the_rest_is_the_head() -> None:
     cut = Partition({1000: 1, 1: 3})
-    assert cut.shares()["head"] == Share(1, 1000)
-    assert cut.shares()["tail"] == Share(3, 3)
+    assert cut.compute_shares()["head"] == BucketShare(1, 1000)
+    assert cut.compute_shares()["tail"] == BucketShare(3, 3)
 
 
 def test_entities_without_any_popularity_are_tail() -> None:
-    assert Partition({0: 7}).shares()["tail"] == Share(7, 0)
-    assert Partition({5: 1, 0: 7}).bucket(0) == "tail"
+    assert Partition({0: 7}).compute_shares()["tail"] == BucketShare(7, 0)
+    assert Partition({5: 1, 0: 7}).find_bucket(0) == "tail"
 
 
 def test_no_entities_make_three_empty_buckets() -> None:
-    assert Partition({}).shares() == dict.fromkeys(BUCKETS, Share())
+    assert Partition({}).compute_shares() == dict.fromkeys(BUCKETS, BucketShare())
 
 
 def test_an_unknown_popularity_has_no_bucket() -> None:
     with pytest.raises(KeyError):
-        Partition({5: 1}).bucket(4)
+        Partition({5: 1}).find_bucket(4)
 
 
 @given(HISTOGRAMS)
 @settings(max_examples=100)
 def test_the_buckets_cover_all_entities_and_share_none(histogram: dict[int, int]) -> None:
-    shares = Partition(histogram).shares()
+    shares = Partition(histogram).compute_shares()
     assert sum(share.entities for share in shares.values()) == _entities(histogram)
     assert sum(share.popularity for share in shares.values()) == sum(p * n for p, n in histogram.items())
 
@@ -88,7 +88,7 @@ def test_the_buckets_cover_all_entities_and_share_none(histogram: dict[int, int]
 @settings(max_examples=100)
 def test_more_popular_entities_are_never_in_a_later_bucket(histogram: dict[int, int]) -> None:
     cut = Partition(histogram)
-    ranks = [BUCKETS.index(cut.bucket(popularity)) for popularity in sorted(histogram, reverse=True)]
+    ranks = [BUCKETS.index(cut.find_bucket(popularity)) for popularity in sorted(histogram, reverse=True)]
     assert ranks == sorted(ranks)
 
 
@@ -99,20 +99,20 @@ def test_head_and_head_with_torso_are_the_shortest_beginnings_that_reach_one_and
 ) -> None:
     cut = Partition(histogram)
     for rank, bucket in enumerate(BUCKETS[:2], 1):
-        inside = [p for p in histogram if BUCKETS.index(cut.bucket(p)) < rank]
+        inside = [p for p in histogram if BUCKETS.index(cut.find_bucket(p)) < rank]
         total = sum(p * histogram[p] for p in inside)
         assert 3 * total >= rank * cut.total
         if inside:
             last = min(inside)
             assert 3 * (total - last * histogram[last]) < rank * cut.total
-            assert cut.floor(bucket) == last
+            assert cut.find_lowest_popularity(bucket) == last
 
 
 @given(HISTOGRAMS)
 @settings(max_examples=100)
 def test_what_is_above_the_top_is_nothing_and_grows_downwards(histogram: dict[int, int]) -> None:
     cut = Partition(histogram)
-    above = [cut.above(popularity) for popularity in sorted(histogram, reverse=True)]
+    above = [cut.compute_share_above(popularity) for popularity in sorted(histogram, reverse=True)]
     assert above == sorted(above)
     if cut.total:
         assert above[0] == Fraction(0)
@@ -120,8 +120,8 @@ def test_what_is_above_the_top_is_nothing_and_grows_downwards(histogram: dict[in
 
 
 def test_the_floor_of_an_empty_bucket_is_out_of_reach() -> None:
-    assert Partition({}).floor("head") == 1
-    assert Partition({0: 4}).floor("torso") == 1
+    assert Partition({}).find_lowest_popularity("head") == 1
+    assert Partition({0: 4}).find_lowest_popularity("torso") == 1
 
 
 @pytest.mark.parametrize(
@@ -136,42 +136,42 @@ def test_the_floor_of_an_empty_bucket_is_out_of_reach() -> None:
     ],
 )
 def test_a_question_that_contains_its_answer_gives_it_away(question: str, answer: str | int) -> None:
-    assert gives_away(question, [answer])
-    assert not is_fit(question, [answer])
+    assert reveals_answer(question, [answer])
+    assert not is_suitable_question(question, [answer])
 
 
 def test_one_given_answer_of_several_is_enough_to_leave_a_question_out() -> None:
-    assert not is_fit("Who sang on Abba Gold?", ["Agnetha Fältskog", "ABBA"])
+    assert not is_suitable_question("Who sang on Abba Gold?", ["Agnetha Fältskog", "ABBA"])
 
 
 def test_a_question_without_its_answer_is_fit() -> None:
-    assert is_fit("Who directed Tale?", ["Alfred Stone"])
-    assert is_fit('In which year did the film "1984" come out?', [1985])
+    assert is_suitable_question("Who directed Tale?", ["Alfred Stone"])
+    assert is_suitable_question('In which year did the film "1984" come out?', [1985])
 
 
 @given(st.text(min_size=1, max_size=12), st.text(max_size=12), st.text(max_size=12))
 @settings(max_examples=100)
 def test_no_question_that_holds_an_answer_word_for_word_is_fit(answer: str, before: str, after: str) -> None:
-    assert not is_fit(before + answer + after, [answer])
+    assert not is_suitable_question(before + answer + after, [answer])
 
 
 def test_an_answer_must_be_text() -> None:
-    assert is_textual("7")
-    assert is_textual("東京")
-    assert not is_textual("...")
-    assert not is_textual("https://example.org/picture.png")
-    assert not is_textual("www.example.org")
-    assert not is_fit("What is it?", ["http://example.org"])
+    assert is_text_answer("7")
+    assert is_text_answer("東京")
+    assert not is_text_answer("...")
+    assert not is_text_answer("https://example.org/picture.png")
+    assert not is_text_answer("www.example.org")
+    assert not is_suitable_question("What is it?", ["http://example.org"])
 
 
 def test_a_question_with_no_answer_or_with_too_many_is_not_asked() -> None:
-    assert not is_fit("What?", [])
-    assert is_fit("What?", [f"answer {n}" for n in range(12)])
-    assert not is_fit("What?", [f"answer {n}" for n in range(13)])
+    assert not is_suitable_question("What?", [])
+    assert is_suitable_question("What?", [f"answer {n}" for n in range(12)])
+    assert not is_suitable_question("What?", [f"answer {n}" for n in range(13)])
 
 
 def test_answers_stand_once_each_without_gaps_and_blanks() -> None:
-    assert distinct(["b", None, "a", "b", "", " a  b ", 3, 3]) == ("b", "a", "a b", 3)
+    assert drop_repeats(["b", None, "a", "b", "", " a  b ", 3, 3]) == ("b", "a", "a b", 3)
 
 
 class Listed(QuestionSource):
@@ -187,7 +187,7 @@ class Listed(QuestionSource):
         self.draws.append({template.id: size for template, size in sizes.items()})
         return {
             template: {
-                bucket: Drawn(
+                bucket: CandidateList(
                     tuple(self._one(template.id, bucket, n) for n in range(min(count, sizes[template]))),
                     exhausted=count <= sizes[template],
                 )
@@ -202,7 +202,7 @@ class Listed(QuestionSource):
 
 
 def _counts(source: Listed, per_template: int | None = None, target: int = 1000) -> dict[str, list[int]]:
-    chosen = choose(source, source.templates, per_template=per_template, target=target)
+    chosen = choose_questions(source, source.templates, per_template=per_template, target=target)
     return {template.id: [len(asked[b]) for b in BUCKETS] for template, asked in chosen.questions.items()}
 
 
@@ -233,7 +233,7 @@ def test_the_result_does_not_depend_on_how_much_is_drawn_at_once() -> None:
 
     counts = {"a": (500, 700, 900), "b": (3, 2000, 2000), "c": (2000, 2000, 150)}
     frugal, generous = Listed(counts), Generous(counts)
-    assert choose(frugal, frugal.templates, per_template=None, target=900) == choose(
+    assert choose_questions(frugal, frugal.templates, per_template=None, target=900) == choose_questions(
         generous, generous.templates, per_template=None, target=900
     )
 
@@ -244,7 +244,7 @@ def test_where_the_data_do_not_reach_the_target_all_that_is_balanced_is_asked() 
 
 def test_a_question_that_two_templates_make_is_asked_once_by_the_first_of_them() -> None:
     same = Listed({"a": (2, 2, 2), "b": (4, 4, 4)}, questions="Where is {bucket} {n}?")
-    chosen = choose(same, same.templates, per_template=None, target=1000).questions
+    chosen = choose_questions(same, same.templates, per_template=None, target=1000).questions
     asked = [one.question for buckets in chosen.values() for those in buckets.values() for one in those]
     assert len(asked) == len(set(asked)) == 12
     assert [len(those) for those in chosen[same.templates[1]].values()] == [2, 2, 2]

@@ -10,9 +10,15 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.builders.head_to_tail.drawing import lot, lot_sql
-from evalsuite.builders.head_to_tail.dump_reader import decompress, lines, locate, open_pipe, without_comments
-from evalsuite.builders.head_to_tail.workspace import json_lines, triples, tsv
+from evalsuite.builders.head_to_tail.drawing import compute_lot, write_lot_sql
+from evalsuite.builders.head_to_tail.dump_reader import (
+    decompress,
+    drop_comments,
+    find_dump_file,
+    open_pipe,
+    split_lines,
+)
+from evalsuite.builders.head_to_tail.workspace import read_json_rows, read_triples, read_tsv
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
@@ -69,13 +75,13 @@ def test_a_window_of_two_gigabytes_is_no_obstacle(tmp_path: Path) -> None:
 @pytest.mark.parametrize("there", ["a.tsv.gz", "a.tsv", "a.tsv.zst"])
 def test_a_file_may_be_compressed_as_the_user_likes(tmp_path: Path, there: str) -> None:
     (tmp_path / there).touch()
-    assert locate(tmp_path, "a.tsv.gz") == tmp_path / there
+    assert find_dump_file(tmp_path, "a.tsv.gz") == tmp_path / there
 
 
 def test_the_file_as_it_is_downloaded_comes_first(tmp_path: Path) -> None:
     for name in ("a.xml", "a.xml.gz"):
         (tmp_path / name).touch()
-    assert locate(tmp_path, "a.xml").name == "a.xml"
+    assert find_dump_file(tmp_path, "a.xml").name == "a.xml"
 
 
 def test_a_pipe_whose_reader_never_comes_is_given_up(tmp_path: Path) -> None:
@@ -121,14 +127,14 @@ def _cut(data: bytes, size: int) -> Iterator[bytes]:
 @settings(max_examples=100)
 def test_comments_go_wherever_blocks_are_cut(data: bytes, size: int) -> None:
     kept = [line for line in data.split(b"\n") if not line.startswith(b"#")]
-    cut = b"".join(without_comments(_cut(data, size)))
+    cut = b"".join(drop_comments(_cut(data, size)))
     assert [line for line in cut.split(b"\n") if line] == [line for line in kept if line]
 
 
 @given(st.lists(st.sampled_from([b"a", b"\n", b"bc"])).map(b"".join), st.integers(1, 9))
 @settings(max_examples=100)
 def test_lines_are_the_same_wherever_blocks_are_cut(data: bytes, size: int) -> None:
-    assert list(lines(_cut(data, size))) == data.removesuffix(b"\n").split(b"\n") * bool(data)
+    assert list(split_lines(_cut(data, size))) == data.removesuffix(b"\n").split(b"\n") * bool(data)
 
 
 @pytest.mark.parametrize("name", ["bomb.tsv.gz", "bomb.json.gz", "bomb.ttl.gz"])
@@ -140,15 +146,15 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
     path = tmp_path / name
     path.write_bytes(gzip.compress(starts[path.with_suffix("").suffix]) + gzip.compress(b"a" * 10**7) * 60)
     readers = {
-        ".tsv": tsv(workspace, path, {"a": "VARCHAR"}),
-        ".json": json_lines(workspace, path, {"a": "VARCHAR"}),
-        ".ttl": triples(workspace, path),
+        ".tsv": read_tsv(workspace, path, {"a": "VARCHAR"}),
+        ".json": read_json_rows(workspace, path, {"a": "VARCHAR"}),
+        ".ttl": read_triples(workspace, path),
     }
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def read() -> None:
         with readers[path.with_suffix("").suffix] as stream:
-            workspace.sql(f"SELECT count(*) FROM {stream}")
+            workspace.run_sql(f"SELECT count(*) FROM {stream}")
 
     with pytest.raises(DatasetError, match=rf"{name}, line 2: found"):
         read()
@@ -157,22 +163,22 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
 
 @pytest.mark.parametrize("entity", ["tt0000001", "München_(town)", ""])
 def test_the_database_draws_the_lots_that_python_draws(workspace: Workspace, entity: str) -> None:
-    query = f"SELECT {lot_sql(7, '$entity')}"
-    assert workspace.sql(query, {"entity": entity}) == [(lot(7, entity),)]
+    query = f"SELECT {write_lot_sql(7, '$entity')}"
+    assert workspace.run_sql(query, {"entity": entity}) == [(compute_lot(7, entity),)]
 
 
 def test_a_lot_is_what_it_was_when_earlier_questions_were_drawn() -> None:
     # The upper half, as a little-endian number, of the MD5 sum of "0:tt0000001": printf 0:tt0000001 | md5sum.
-    assert lot(0, "tt0000001") == int.from_bytes(bytes.fromhex("fe187c200e967684"), "little")
+    assert compute_lot(0, "tt0000001") == int.from_bytes(bytes.fromhex("fe187c200e967684"), "little")
 
 
 def test_a_database_that_fails_says_so(workspace: Workspace) -> None:
     with pytest.raises(EvalsuiteError, match=r"the build's database failed: .*no_such_table"):
-        workspace.sql("FROM no_such_table")
+        workspace.run_sql("FROM no_such_table")
 
 
 def test_a_build_keeps_to_its_memory_and_spills_into_its_folder(workspace: Workspace) -> None:
-    limit, spill = workspace.sql("SELECT current_setting('memory_limit'), current_setting('temp_directory')")[0]
+    limit, spill = workspace.run_sql("SELECT current_setting('memory_limit'), current_setting('temp_directory')")[0]
     assert limit == "953.6 MiB"
     assert spill == str(workspace.folder / "spill")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.builders.head_to_tail.drawing import Share
-from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, Imdb, is_somebody, professions
+from evalsuite.builders.head_to_tail.drawing import BucketShare
+from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, Imdb, is_character, read_professions
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -177,9 +177,17 @@ def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_fo
 ) -> None:
     partitions = Imdb(workspace, dump(FILES)).partitions
     # Alpha; Beta and Gamma; Delta and six titles without votes, which count one each.
-    assert partitions["title"].shares() == {"head": Share(1, 1000), "torso": Share(2, 1000), "tail": Share(7, 99)}
+    assert partitions["title"].compute_shares() == {
+        "head": BucketShare(1, 1000),
+        "torso": BucketShare(2, 1000),
+        "tail": BucketShare(7, 99),
+    }
     # Omega and Lost are not among the titles; Dora Mill and Egon Nord are known for none of them.
-    assert partitions["person"].shares() == {"head": Share(1, 1093), "torso": Share(1, 1000), "tail": Share(6, 99)}
+    assert partitions["person"].compute_shares() == {
+        "head": BucketShare(1, 1093),
+        "torso": BucketShare(1, 1000),
+        "tail": BucketShare(6, 99),
+    }
 
 
 def test_columns_may_stand_in_any_order_with_others_between(
@@ -213,14 +221,14 @@ def test_what_is_drawn_first_is_the_beginning_of_what_is_drawn_in_all(dump: Writ
 
 
 def test_a_character_must_have_a_name_of_its_own() -> None:
-    assert all(map(is_somebody, ["Queen", "Selfridge", "Extraordinary Man", "Voice of God"]))
-    assert not any(map(is_somebody, ["Self", "Self - Host", "Himself", "various", "Additional Voices", "Extra", " "]))
+    assert all(map(is_character, ["Queen", "Selfridge", "Extraordinary Man", "Voice of God"]))
+    assert not any(map(is_character, ["Self", "Self - Host", "Himself", "various", "Additional Voices", "Extra", " "]))
 
 
 def test_professions_are_words_and_an_actress_is_an_actor_too() -> None:
-    assert professions("actress,camera_department") == ["actress", "camera department", "actor"]
-    assert professions("soundtrack,miscellaneous,archive_footage") == []
-    assert professions(None) == []
+    assert read_professions("actress,camera_department") == ["actress", "camera department", "actor"]
+    assert read_professions("soundtrack,miscellaneous,archive_footage") == []
+    assert read_professions(None) == []
 
 
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:

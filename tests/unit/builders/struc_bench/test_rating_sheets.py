@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.items import HumanScores, TableItem, question, read_human_scores
+from evalsuite.benchmarks.struc_bench.items import HumanScores, TableItem, read_human_scores, write_question
 from evalsuite.core.types import Record, Transcript
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def output(place: int, mode: str, answer: str | None, model: str = "gpt-4") -> R
     sample = f"html-{place:03}"
     return Record(
         f"{sample}-{mode}-{model}", "struc_bench", f"{sample}-{mode}", 1, model, "passed",
-        tags={"format": "html", "mode": mode, "cluster": sample}, input=question(item, "html", mode),
+        tags={"format": "html", "mode": mode, "cluster": sample}, input=write_question(item, "html", mode),
         target=item.output, transcript=None if answer is None else Transcript(answer),
     )  # fmt: skip
 

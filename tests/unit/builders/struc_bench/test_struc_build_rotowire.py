@@ -8,7 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.rotowire import PLAYER, TEAM, is_mentioned, numbers, pairs, write_tables
+from evalsuite.builders.struc_bench.rotowire import (
+    PLAYER,
+    TEAM,
+    is_mentioned,
+    read_number_pairs,
+    read_numbers,
+    write_tables,
+)
 from evalsuite.metrics.tables import CellGrid, h_score, read_tables, table_score
 
 if TYPE_CHECKING:
@@ -93,13 +100,13 @@ def test_a_value_is_said_with_a_word_for_it_or_in_a_pair(
 
 @given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(["-", " - ", " - of - ", " for ", " of "]))
 def test_a_pair_is_found_however_it_is_written(one: int, other: int, between: str) -> None:
-    assert pairs(f"went {one}{between}{other} .") == {(str(one), str(other))}
+    assert read_number_pairs(f"went {one}{between}{other} .") == {(str(one), str(other))}
 
 
 @given(st.text(max_size=60), st.sampled_from([*TEAM, *PLAYER]))
 def test_no_sentence_breaks_the_search(sentence: str, column: BoxColumn) -> None:
     assert is_mentioned(sentence, {column.key: "no number"}, column) is False
-    assert all(number.isdecimal() for number in numbers(sentence))
+    assert all(number.isdecimal() for number in read_numbers(sentence))
 
 
 def test_namesakes_are_told_apart_by_their_full_names_only(

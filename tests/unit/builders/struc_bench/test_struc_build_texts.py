@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.texts import missing_values
+from evalsuite.builders.struc_bench.texts import list_missing_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,4 +81,4 @@ def test_a_text_with_the_table_s_code_is_refused(call: Call, items: Path, chat_s
 def test_a_value_is_missing_where_a_word_or_number_of_it_is(
     table: str, written: Format, text: str, missing: list[str]
 ) -> None:
-    assert missing_values(text, table, written) == missing
+    assert list_missing_values(text, table, written) == missing

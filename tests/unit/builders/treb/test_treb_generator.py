@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load
-from evalsuite.benchmarks.treb.tables import from_csv
-from evalsuite.builders.treb import TEMPLATES, _add, _pairs, add_arguments, build, lookups, run
-from evalsuite.builders.treb.lookups import in_chinese
+from evalsuite.benchmarks.treb.tables import parse_csv
+from evalsuite.builders.treb import TEMPLATES, _add_pairs, _make_pairs, add_arguments, build_pairs, lookups, run
+from evalsuite.builders.treb.lookups import translate_pair
 from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_fault
 from evalsuite.core.errors import SettingsError
@@ -149,7 +149,7 @@ def expected(record: Mapping[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def built() -> BuiltPairs:
-    return asyncio.run(build([SHIPPED / "csv" / f"{name}.csv" for name in NAMES], each=2))
+    return asyncio.run(build_pairs([SHIPPED / "csv" / f"{name}.csv" for name in NAMES], each=2))
 
 
 def test_every_answer_is_what_pandas_makes_of_the_question(built: BuiltPairs) -> None:
@@ -202,20 +202,20 @@ def test_a_table_with_chinese_names_has_its_questions_in_chinese(built: BuiltPai
 @pytest.mark.parametrize("ending", FORMS)
 def test_a_question_in_an_unknown_form_stays_as_it_is(ending: str) -> None:
     odd = lookups.TemplatePair(f'What is the sum of the column "a"b", really? Answer with {ending}.', "1", "print(1)")
-    assert in_chinese(odd) is odd
+    assert translate_pair(odd) is odd
 
 
 def test_what_does_not_add_up_is_never_summed() -> None:
     names = ["price", "Unit_price", "rating", "score (%)", "people", "sales", "单价", "销量"]
     rows = "\n".join(f"row{n}," + ",".join(str(n * k + 0.5) for k in range(1, 9)) for n in range(3))
-    sheet = Sheet("t", from_csv(f"name,{','.join(names)}\n{rows}\n", 1))
-    assert sheet.summable == ["people", "sales", "销量"]
-    assert set(sheet.measured) == set(names)
+    sheet = Sheet("t", parse_csv(f"name,{','.join(names)}\n{rows}\n", 1))
+    assert sheet.summable_columns == ["people", "sales", "销量"]
+    assert set(sheet.arithmetic_columns) == set(names)
 
 
 def pairs(seed: int, name: str = "employees") -> list[tuple[str, lookups.TemplatePair]]:
-    table = from_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
-    return list(_pairs(Sheet(name, table), Random(seed), 2))
+    table = parse_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
+    return list(_make_pairs(Sheet(name, table), Random(seed), 2))
 
 
 def test_the_same_seed_makes_the_same_pairs_and_another_makes_others() -> None:
@@ -237,7 +237,7 @@ def test_a_pair_whose_program_says_something_else_is_left_out(monkeypatch: pytes
 
     async def alone() -> BuiltPairs:
         built, sandbox = BuiltPairs(), Sandbox()
-        await _add(Sheet("t", from_csv("name,votes\na,1\nb,2\nc,4\n", 1)), built, sandbox, Random(0), 1)
+        await _add_pairs(Sheet("t", parse_csv("name,votes\na,1\nb,2\nc,4\n", 1)), built, sandbox, Random(0), 1)
         await sandbox.aclose()
         return built
 
@@ -264,14 +264,14 @@ def test_a_pair_whose_program_says_something_else_is_left_out(monkeypatch: pytes
     ],
 )
 def test_a_table_that_does_not_qualify_is_refused_for_its_reason(text: str, reason: str) -> None:
-    assert reason in str(find_fault(from_csv(text, 1), len(text)))
+    assert reason in str(find_fault(parse_csv(text, 1), len(text)))
 
 
 @pytest.mark.parametrize(
     "text", ["name,votes\na,1\nb,2\nc,4\n", "name,2010,2020\na,1,5\nb,2,6\nc,4,8\n", "name,votes\na,\nb,2\nc,3\nd,5\n"]
 )
 def test_an_ordinary_table_qualifies(text: str) -> None:
-    assert find_fault(from_csv(text, 1), len(text)) is None
+    assert find_fault(parse_csv(text, 1), len(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -285,9 +285,9 @@ def test_an_ordinary_table_qualifies(text: str) -> None:
     ],
 )
 def test_poor_tables_break_no_template(text: str) -> None:
-    assert find_fault(from_csv(text, 1), len(text)) is None
+    assert find_fault(parse_csv(text, 1), len(text)) is None
     for seed in range(20):
-        list(_pairs(Sheet("poor", from_csv(text, 1)), Random(seed), 2))
+        list(_make_pairs(Sheet("poor", parse_csv(text, 1)), Random(seed), 2))
 
 
 def arguments(*written: str) -> argparse.Namespace:
@@ -338,9 +338,9 @@ def test_fewer_than_one_cannot_be_asked_for(option: str, capsys: pytest.CaptureF
 def test_years_ranks_and_codes_are_not_reckoned_with() -> None:
     header = "club,season,rank,shirt id,played in,no. of goals"
     rows = "".join(f"c{n},{1990 + n},{n},{n * 7},{1990 + n},{n * n}\n" for n in range(1, 7))
-    sheet = Sheet("t", from_csv(f"{header}\n{rows}".replace("no. of ", ""), 1))
-    assert list(sheet.measured) == ["goals"]
-    assert find_fault(from_csv("club,season\na,1990\nb,1991\n", 1), 30) is not None
+    sheet = Sheet("t", parse_csv(f"{header}\n{rows}".replace("no. of ", ""), 1))
+    assert list(sheet.arithmetic_columns) == ["goals"]
+    assert find_fault(parse_csv("club,season\na,1990\nb,1991\n", 1), 30) is not None
 
 
 def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
@@ -394,9 +394,9 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
     every = columns | means | sums
     rows = zip(*(cells.split() for cells in every.values()), strict=True)
     lines = [",".join(("name", *every)), *(",".join((f"row {n}", *row)) for n, row in enumerate(rows))]
-    sheet = Sheet("t", from_csv("\n".join(lines), 1))
-    assert set(sheet.measured) == {*means, *sums}
-    assert set(sheet.summable) == set(sums)
+    sheet = Sheet("t", parse_csv("\n".join(lines), 1))
+    assert set(sheet.arithmetic_columns) == {*means, *sums}
+    assert set(sheet.summable_columns) == set(sums)
     for name in (
         "No",
         "gameno",
@@ -423,8 +423,8 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
         "product",
         "limit of 55",
     ):
-        assert name not in sheet.compared
-    assert {"Season", "Rank", "赛季"} <= set(sheet.compared)
+        assert name not in sheet.comparable_columns
+    assert {"Season", "Rank", "赛季"} <= set(sheet.comparable_columns)
 
 
 @pytest.mark.parametrize(
@@ -440,20 +440,20 @@ def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
 def test_rows_and_groups_are_spoken_of_by_names_alone(name: str, cells: str) -> None:
     values = cells.split("," if "," in cells else " ")
     text = f"{name},votes\n" + "".join(f"{value},{number * number}\n" for number, value in enumerate(values))
-    assert Sheet("t", from_csv(text, 1)).named == {}
+    assert Sheet("t", parse_csv(text, 1)).naming_columns == {}
 
 
 def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() -> None:
     mirrored = "of,height,span,weight\nheight,1,0.5,0.3\nspan,0.5,1,0.2\nweight,0.3,0.2,1\n"
-    assert "correlations" in str(find_fault(from_csv(mirrored, 1), 90))
+    assert "correlations" in str(find_fault(parse_csv(mirrored, 1), 90))
     beside = "".join(f"{line},{mean}\n" for line, mean in zip(mirrored.split(), ("mean", 5, 7, 9), strict=True))
-    assert "correlations" in str(find_fault(from_csv(beside, 1), 90))
-    assert "repeats its header" in str(find_fault(from_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))
+    assert "correlations" in str(find_fault(parse_csv(beside, 1), 90))
+    assert "repeats its header" in str(find_fault(parse_csv("name,votes\na,1\nname,votes\nb,2\n", 1), 30))
 
 
 def questions(text: str, template: str, tries: int = 200) -> list[lookups.TemplatePair]:
     """All that a template asks about a table, with its programs checked."""
-    sheet = Sheet("t", from_csv(text, 1))
+    sheet = Sheet("t", parse_csv(text, 1))
     make = next(each for templates in TEMPLATES.values() for each in templates if each.__name__ == template)
     found = {pair.question: pair for seed in range(tries) if (pair := make(sheet, Random(seed)))}
 
@@ -461,7 +461,7 @@ def questions(text: str, template: str, tries: int = 200) -> list[lookups.Templa
         sandbox = Sandbox()
         for pair in found.values():
             execution = await sandbox.run(pair.program, {"df": TableFile(text.encode())})
-            assert lookups.same_answer(execution.stdout, pair.answer), execution
+            assert lookups.is_same_answer(execution.stdout, pair.answer), execution
         await sandbox.aclose()
 
     asyncio.run(check())
@@ -481,7 +481,7 @@ def test_listed_values_with_commas_are_quoted_and_the_question_says_so() -> None
     assert '"Ames, Jo", "Li，Wei"' in {pair.answer for pair in found}
     assert all("those that have commas in quotation marks." in pair.question for pair in found)
     assert not any("quotation" in pair.question for pair in questions("name,votes\nA,4\nB,9\nC,15\n", "list_one"))
-    chinese = in_chinese(found[0])
+    chinese = translate_pair(found[0])
     assert "含逗号的值加双引号" in chinese.question
 
 
@@ -497,7 +497,7 @@ def test_listed_values_with_commas_are_quoted_and_the_question_says_so() -> None
 )
 def test_a_question_whose_answer_depends_on_the_reader_is_not_asked(template: str, text: str) -> None:
     if template == "choose_name":
-        assert Sheet("t", from_csv(text, 1)).named == {}
+        assert Sheet("t", parse_csv(text, 1)).naming_columns == {}
     else:
         asked = [pair.question for pair in questions(text, template)]
         assert not [each for each in asked if template != "statistic_where" or re.search("mean|median", each)], asked

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.metrics.tables import table_score
-from evalsuite.metrics.tables.cells import INCOMPLETE, cell_similarity, judge_cell
+from evalsuite.metrics.tables.cells import INCOMPLETE, compare_cells, measure_cell_similarity
 
 SIGNED = st.text(st.sampled_from("0123456789.,()%$*\u2191\u2193#_^-\u20ac x"), max_size=10)
 
@@ -29,8 +29,8 @@ SIGNED = st.text(st.sampled_from("0123456789.,()%$*\u2191\u2193#_^-\u20ac x"), m
     ],
 )
 def test_cells_whose_signs_contradict_each_other_differ(one: str, other: str) -> None:
-    assert cell_similarity(one, other) == cell_similarity(other, one) == 0.0
-    assert judge_cell(one, other) == "differs"
+    assert measure_cell_similarity(one, other) == measure_cell_similarity(other, one) == 0.0
+    assert compare_cells(one, other) == "differs"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_cells_whose_signs_contradict_each_other_differ(one: str, other: str) ->
     ],
 )
 def test_a_cell_that_lacks_a_sign_counts_half(one: str, other: str) -> None:
-    assert cell_similarity(one, other) == cell_similarity(other, one) == INCOMPLETE
-    assert judge_cell(one, other) == "sign missing"
+    assert measure_cell_similarity(one, other) == measure_cell_similarity(other, one) == INCOMPLETE
+    assert compare_cells(one, other) == "sign missing"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_cell_that_lacks_a_sign_counts_half(one: str, other: str) -> None:
     ],
 )
 def test_cells_that_only_write_a_sign_in_another_way_are_equal(one: str, other: str) -> None:
-    assert cell_similarity(one, other) == cell_similarity(other, one) == 1.0
+    assert measure_cell_similarity(one, other) == measure_cell_similarity(other, one) == 1.0
 
 
 def test_a_power_in_html_is_not_the_digits_one_after_the_other() -> None:
@@ -86,5 +86,5 @@ def test_swapped_columns_of_counts_and_shares_cost_their_names() -> None:
 
 @given(SIGNED, SIGNED)
 def test_signs_are_compared_alike_in_both_directions(one: str, other: str) -> None:
-    assert cell_similarity(one, other) == cell_similarity(other, one)
-    assert cell_similarity(one, one) == 1.0
+    assert measure_cell_similarity(one, other) == measure_cell_similarity(other, one)
+    assert measure_cell_similarity(one, one) == 1.0

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.metrics.tables import sequences
-from evalsuite.metrics.tables.sequences import matching_ratio
+from evalsuite.metrics.tables.sequences import compute_matching_ratio
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -47,7 +47,7 @@ def few_letters() -> SearchStrategy[list[str]]:
 def test_the_ratio_of_an_edited_copy_is_difflibs(pair: tuple[list[str], list[str]]) -> None:
     prediction, reference = pair
     expected = difflib.SequenceMatcher(None, prediction, reference).ratio()
-    assert matching_ratio(prediction, reference) == expected
+    assert compute_matching_ratio(prediction, reference) == expected
 
 
 @pytest.mark.usefixtures("way")
@@ -55,20 +55,20 @@ def test_the_ratio_of_an_edited_copy_is_difflibs(pair: tuple[list[str], list[str
 @given(few_letters(), few_letters())
 def test_the_ratio_of_unlike_sequences_is_difflibs(prediction: list[str], reference: list[str]) -> None:
     expected = difflib.SequenceMatcher(None, prediction, reference).ratio()
-    assert matching_ratio(prediction, reference) == expected
+    assert compute_matching_ratio(prediction, reference) == expected
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.text("ab\U0001f600", max_size=300), st.text("ab\U0001f600", max_size=300))
 def test_strings_are_compared_character_by_character(prediction: str, reference: str) -> None:
     expected = difflib.SequenceMatcher(None, prediction, reference).ratio()
-    assert matching_ratio(prediction, reference) == expected
+    assert compute_matching_ratio(prediction, reference) == expected
 
 
 def test_two_thousand_cells_with_every_second_one_changed_give_difflibs_ratio() -> None:
     reference = [f"cell {place}" for place in range(2000)]
     prediction = [cell if place % 2 else "?" for place, cell in enumerate(reference)]
-    assert matching_ratio(prediction, reference) == 0.5
+    assert compute_matching_ratio(prediction, reference) == 0.5
 
 
 def test_runs_of_all_lengths_in_a_long_sequence_are_matched_longest_first() -> None:
@@ -81,9 +81,9 @@ def test_runs_of_all_lengths_in_a_long_sequence_are_matched_longest_first() -> N
         step += 1
         place += step
     expected = difflib.SequenceMatcher(None, prediction, reference).ratio()
-    assert matching_ratio(prediction, reference) == expected
+    assert compute_matching_ratio(prediction, reference) == expected
 
 
 def test_sequences_that_differ_in_kind_only_are_alike() -> None:
-    assert matching_ratio(("a", "b"), ["a", "b"]) == 1.0
-    assert matching_ratio([], "") == 1.0
+    assert compute_matching_ratio(("a", "b"), ["a", "b"]) == 1.0
+    assert compute_matching_ratio([], "") == 1.0

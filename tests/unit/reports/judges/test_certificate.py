@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalsuite.output.reports.judges.certificate import JudgeResults, certificate
+from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate
 from evalsuite.output.reports.section import Table
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -18,7 +18,7 @@ def test_a_judge_that_agrees_with_most_people_on_every_case_has_full_agreement()
     judge = JudgeResults("judge", MAJORITY, len(CASES), 1.0, score="right", scale=(0.0, 1.0), tally=tally)
     (table,) = [
         block
-        for block in certificate([judge], people, sheets).blocks
+        for block in make_certificate([judge], people, sheets).blocks
         if isinstance(block, Table) and block.title == "Agreement with people"
     ]
     (row,) = table.rows

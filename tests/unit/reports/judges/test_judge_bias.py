@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evalsuite.output.reports.judges import bias_table
-from evalsuite.output.reports.judges.ballots import Bias, biases, family, read_ballots
-from evalsuite.output.reports.judges.estimates import share
+from evalsuite.output.reports.judges import tabulate_biases
+from evalsuite.output.reports.judges.ballots import Bias, find_model_family, measure_biases, read_ballots
+from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
 
@@ -20,7 +20,7 @@ def value(estimate: Estimate | None) -> float | None:
 
 
 def measured(made: Any, rows: list[Any]) -> list[Bias]:
-    return biases(read_ballots(made.tally(rows)))
+    return measure_biases(read_ballots(made.tally(rows)))
 
 
 def both_orders(made: Any, name: str, as_given: str, swapped: str, **facts: Any) -> Any:
@@ -109,18 +109,18 @@ def test_kinship_counts_where_exactly_one_answer_is_of_the_judges_family(
 
 def test_families_are_told_by_names() -> None:
     names = ["gpt-4", "openai/o3-mini", "gemma-2b", "local:smollm2", "meta/llama-3", "my-model", "proto1"]
-    assert [family(name) for name in names] == ["GPT", "GPT", "Gemini", "SmolLM", "Llama", None, None]
+    assert [find_model_family(name) for name in names] == ["GPT", "GPT", "Gemini", "SmolLM", "Llama", None, None]
 
 
 def test_a_share_of_one_sided_votes_is_as_sure_as_its_cases_not_its_votes() -> None:
-    found = share([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
+    found = estimate_share([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
     expected = exact_interval(3, 3)
     assert found == Estimate(1.0, expected.low, 1.0, 6)
-    assert share([], []) is None
+    assert estimate_share([], []) is None
 
 
 def test_the_table_has_a_row_a_bias_and_dashes_where_nothing_was_measured(made: Any) -> None:
-    table = bias_table("Biases", [("mine", made.tally([both_orders(made, "s", "first", "second")]))])
+    table = tabulate_biases("Biases", [("mine", made.tally([both_orders(made, "s", "first", "second")]))])
     assert [row[1] for row in table.rows] == [
         "changes with the order",
         "prefers the first place",
