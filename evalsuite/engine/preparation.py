@@ -124,7 +124,7 @@ def take_over_earlier_run(
     if not name:
         return settings, selection
     from evalsuite.gateway.concealment import demand_secrets
-    from evalsuite.results.run_folders import find_run_folder
+    from evalsuite.results.run_folders import INFO, find_run_folder
 
     folder = find_run_folder(reports, name)
     info = folder.info()
@@ -133,6 +133,8 @@ def take_over_earlier_run(
         demand_secrets(taken, name)
         _refuse_unnamed_code(taken, name)
     model = info.get("model")
+    if not info and taken.model is None:
+        raise SettingsError(f"{folder.path / INFO} is missing, which says which model that run asked: give --model")
     if taken.model is None:
         taken = replace(taken, model=model)
     if settings.resume and taken.model != model:

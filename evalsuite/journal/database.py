@@ -77,7 +77,8 @@ class Database:
         if "locked" in str(error):
             return RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s")
         return RunError(
-            f"{self.path}: not a journal of evalsuite ({error}); once it is moved away, --resume asks everything anew"
+            f"{self.path}: not a journal of evalsuite ({error}), so the run cannot be replayed; once the file is moved "
+            "away, --resume asks everything anew"
         )
 
     def _tables(self) -> int:

@@ -301,13 +301,30 @@ def test_a_damaged_file_of_records_is_written_anew_by_a_resumed_run(many: Suite,
     assert not chat_server.bodies
 
 
-def test_a_damaged_journal_is_told_before_a_resumed_run_asks_anybody(many: Suite, chat_server: ChatServer) -> None:
+@pytest.mark.parametrize(("option", "status"), [("--resume=r", pytest.ExitCode.USAGE_ERROR), ("--replay=r", 12)])
+def test_a_damaged_journal_is_told_before_anybody_is_asked(
+    many: Suite, chat_server: ChatServer, option: str, status: int
+) -> None:
     many.run("--run=r", "--limit=3")
     (many.path / "reports" / "r" / "journal.sqlite").write_bytes(b"nothing of SQLite's" * 1000)
     chat_server.bodies.clear()
-    result = many.run("--resume=r")
+    result = many.run(option)
+    assert result.ret == status
+    told = result.stderr.str() + result.stdout.str()
+    assert "so the run cannot be replayed; once the file is moved away, --resume asks everything anew" in told
+    assert not chat_server.bodies
+
+
+@pytest.mark.parametrize("option", ["--resume=r", "--replay=r"])
+def test_without_run_json_the_model_of_the_earlier_run_must_be_named(
+    many: Suite, chat_server: ChatServer, option: str
+) -> None:
+    many.run("--run=r", "--limit=3")
+    (many.path / "reports" / "r" / "run.json").unlink()
+    chat_server.bodies.clear()
+    result = many.run(option, model=False)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "once it is moved away, --resume asks everything anew" in result.stderr.str()
+    assert "run.json is missing, which says which model that run asked: give --model" in result.stderr.str()
     assert not chat_server.bodies
 
 
