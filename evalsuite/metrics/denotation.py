@@ -131,7 +131,7 @@ def is_same_value(one: str, other: str) -> bool:
         cells, others = one.split("\t"), other.split("\t")
         return len(cells) == len(others) and all(map(is_same_value, cells, others))
     first, second = normalise_value(one), normalise_value(other)
-    # A second line is not the unit of a number.
+    # Texts of several lines are not compared as numbers, because the second line would be read as a unit.
     return first == second or ("\n" not in one.strip() + other.strip() and _is_same_typed(first, second))
 
 

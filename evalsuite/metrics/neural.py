@@ -46,7 +46,7 @@ class BertScore:
 
     Each token of one text is matched with the token of the other text whose contextual embedding has the
     greatest cosine. As in the authors' package, the special tokens at the beginning and end of a text can be
-    matched, but do not count in the means.
+    matched with other tokens, but their own cosines do not count in the means.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:

@@ -48,7 +48,7 @@ def split_alphanumeric_words(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words by jieba if it has Han characters; return any other text whole."""
+    """Split a text with Han characters into words by jieba; return any other text as one piece."""
     if not HAN.search(text):
         return [text]
     return [word for word in split_jieba_tokens(text) if word.strip()]

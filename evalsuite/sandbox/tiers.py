@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
-# The tiers of this machine, which are tried in this order if the user names none.
+# The kinds of local sandbox, in the order in which they are tried if the user names none.
 TIERS = ("bubblewrap", "landlock")
 DOCKER = "docker:"
 SERVERS = ("http://", "https://")
 
 
 def read_tiers(name: str) -> tuple[str, ...]:
-    """Read the value of `--sandbox`: `auto` for the tiers of this machine, else one tier."""
+    """Read the value of `--sandbox`: `auto` selects all local kinds (`TIERS`); any other value selects one kind."""
     if name == "auto":
         return TIERS
     if name in TIERS or name.startswith(SERVERS) or name.removeprefix(DOCKER) not in {"", name}:

@@ -113,7 +113,7 @@ class ForeignScorer:
     plain: PlainForeignScorer
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: CaseModel) -> Scores:
-        """Score one transcript; if a judge's call fails for good, raise its error."""
+        """Score one transcript; if a judge's call finally fails, raise the call's error."""
         access = BlockingModel(judge, asyncio.get_running_loop())
         try:
             return await self.plain.score(ForeignCase(sample, transcript, self.plain.find_documents, access))
@@ -197,7 +197,7 @@ async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]
     import autoevals
 
     if case.model is not None:
-        # The client is set in this thread's context, so that cases do not share a client.
+        # autoevals stores the client in this thread's context, so cases do not share a client.
         autoevals.init(client=case.model.openai(), is_async=True)
     made = scorer() if isinstance(scorer, type) else scorer
     more = {"context": case.documents} if case.documents else {}

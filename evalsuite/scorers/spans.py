@@ -78,7 +78,7 @@ class SpanScorer:
 
     def _is_after(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
         earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
-        # Allow a tolerance, because both times are rounded sums.
+        # Subtract a tolerance, because begin and end times are rounded sums.
         end = min(earlier, default=math.inf) - 1e-6
         return all(event["begin"] >= end for event in found)
 

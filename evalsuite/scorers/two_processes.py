@@ -253,7 +253,7 @@ class AnswerProcess:
         ]
 
 
-# These methods could reveal the expected value to the answer, or let the answer's object determine a test's result.
+# Methods that could reveal the expected value to the answer, or let the answer's object determine a test's result.
 DECIDING_METHODS = (
     {name for kind in (str, set, float) for name in dir(kind) if name.startswith(("is", "starts", "ends"))}
     | {"difference", "symmetric_difference", "intersection"}
@@ -447,7 +447,7 @@ def _write_error_text(error: BaseException) -> str:
 
 
 def _was_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
-    """Tell whether a list's part or the item now in its place stands elsewhere in the list, before or after."""
+    """Tell whether the old or the new item at an index occurs at another index of the list, before or after."""
     try:
         return bool(part != item and (item in before or part in after))
     except Exception:  # noqa: BLE001 - arrays in the parts have no single truth value

@@ -210,7 +210,7 @@ class ProgramApplication:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Asks a function, a program or a service; made by `application`."""
+    """Sends questions to a function, a program or a service; made by `application`."""
 
     target: FunctionApplication | ProgramApplication | ServiceApplication
     spans: bool = False

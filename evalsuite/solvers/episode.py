@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call as the model wrote it."""
+    """One tool call as the model wrote it."""
 
     name: str  # The tool's name as the model wrote it, even if no such tool exists.
     arguments: Mapping[str, Any]  # The parsed arguments.
@@ -63,7 +63,7 @@ class TurnProtocol(Protocol):
     def read(self, completion: Completion) -> Turn: ...
 
     def said(self, completion: Completion) -> Message:
-        """Return the model's message as later requests repeat it."""
+        """Convert the model's completion to the message that later requests contain."""
         ...
 
     def show_observation(self, call: Call, observation: str) -> Message:

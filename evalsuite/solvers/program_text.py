@@ -251,7 +251,7 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
 _BOX = r"\boxed{"
 # Boxes, braces and escaped characters; a backslash directly before a box is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
-# Styles and fonts, which do not change the text inside. The innermost are removed first.
+# LaTeX macros for styles and fonts, which do not change their text. The innermost macros are removed first.
 _STYLED = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
 )
@@ -288,7 +288,7 @@ def unbox(text: str) -> str:
 
 
 def _closes_last(text: str) -> bool:
-    """Return whether the last character closes the box that opens at the start."""
+    """Tell whether the text's last character closes the box that the text begins with."""
     depth = 0
     for sign in re.finditer(r"\\[{}]|[{}]", text):
         depth += {"{": 1, "}": -1}.get(sign[0], 0)

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Returns a sample's tables, keyed by the variable names in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# Writes a program that prints the description of the tables in these variables.
+# Writes a program that prints a description of the tables that variables of the given names hold.
 Describe = Callable[[Sequence[str]], str]
 
-# A name with a dot does not match, because its parent package exists and the model invented the module.
+# Match only top-level names. If `a.b` is missing, package `a` is installed, so the model invented the submodule.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LARGEST_ANSWER = 64 * 2**20  # Maximum bytes of a service's answer.
 LONGEST_ERROR = 2000  # Maximum characters of a failed answer in the error message.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
-EFFECT = "request to the service"  # The name of a request among a case's stored tool calls.
+EFFECT = "request to the service"  # The name under which the journal stores a request to the service.
 LINE_END = re.compile(r"\r\n|\r|\n")  # Other separators such as U+2028 may occur unescaped in JSON.
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
@@ -45,7 +45,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ServiceApplication:
-    """Asks a service; made by `application`."""
+    """Sends questions to a service by HTTP; made by `application`."""
 
     url: str
     answer: str

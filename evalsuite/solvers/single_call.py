@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Asks once and returns the answer; made by `generate`."""
+    """Calls the model once and returns its answer; made by `generate`."""
 
     system: str | None = None
     template: str = "{input}"

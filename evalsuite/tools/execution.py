@@ -41,10 +41,10 @@ class ToolDocument:
 
     @property
     def further(self) -> Mapping[str, Any] | None:
-        """The schema of parameters that the document does not name; None if such parameters are not allowed.
+        """The schema of parameters that the tool's JSON schema does not list; None if such parameters are not allowed.
 
-        JSON Schema allows further parameters by default. Here a document must allow them explicitly, because published
-        documents list all of their parameters.
+        JSON Schema allows further parameters by default. Here a tool must allow them explicitly, because published
+        tool documents list all parameters.
         """
         further = self.parameters.get("additionalProperties", False)
         if further is False:

@@ -94,7 +94,7 @@ class ValueGrid:
         return len(first & {row[0] for row in other.rows}) > len(first & set(other.rows[other.head]))
 
     def compute_shared_values(self, other: ValueGrid) -> float:
-        """Return the share of values that both tables have (Dice), regardless of their positions."""
+        """Return the Dice coefficient of both tables' values, regardless of their positions."""
         total = self.counts.total() + other.counts.total()
         return 2 * (self.counts & other.counts).total() / total if total else 0.0
 
@@ -243,7 +243,7 @@ def _find_displaced_lines(pair: TablePair) -> TablePair:
     if overlap.f1 == 1.0 or not (left.width and fits_full_alignment(left.rows) and fits_full_alignment(right.rows)):
         return pair
     if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
-        return pair  # No value is displaced.
+        return pair  # No value is in another row or column than wanted.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
         rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)

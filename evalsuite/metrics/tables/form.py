@@ -35,7 +35,7 @@ class FormFact:
     Attributes:
         name: the kind of fact; several tables may have facts of the same kind.
         text: the fact about the reference, as an English sentence without its full stop.
-        fulfilled: whether it is also true of the prediction.
+        fulfilled: whether the fact is also true of the prediction.
     """
 
     name: str
@@ -215,7 +215,7 @@ def _is_balanced_latex(text: str) -> bool:
 
 
 def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
-    """Tell whether LaTeX avoids known mistakes that make TeX fail; the reference's macros and columns are known."""
+    """Tell whether LaTeX has none of the known mistakes that make TeX fail; the reference's macros are accepted."""
     if reading.markup != "latex":
         return True
     tables = reading.tables

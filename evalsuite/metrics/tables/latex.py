@@ -103,7 +103,7 @@ class CellReach:
 
 @dataclass(frozen=True, slots=True)
 class SpannedCell:
-    """A cell before its text is copied to the positions that it covers."""
+    """A spanning cell whose text has not yet been copied to the positions that it covers."""
 
     text: str
     span: CellReach
@@ -174,7 +174,7 @@ class Tabular:
             place = self._read_cell_token(place) if inside else self._read_token(place)
 
     def _lacks_row_end(self, place: int, end: int) -> bool:
-        """Tell whether a row ends at this line break without an end mark: the row is full, and cells follow."""
+        """Tell whether a row lacks its end mark at this line break, because the row is full and more cells follow."""
         tokens = self.source.tokens
         if (
             not self._text.has_text

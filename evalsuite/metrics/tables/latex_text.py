@@ -144,7 +144,7 @@ def list_known_macros() -> frozenset[str]:
 
 @cache
 def _find_character(name: str) -> str:
-    """Return the character that a macro prints by pylatexenc; empty if it prints no character or takes arguments."""
+    """Return the single character that pylatexenc gives for a macro without arguments; empty if there is none."""
     from pylatexenc import latex2text
 
     text = getattr(latex2text.get_default_latex_context_db().get_macro_spec(name), "simplify_repl", None)
@@ -212,7 +212,7 @@ class LatexSource:
         return self.find_group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def find_group_end(self, place: int) -> int:
-        """Return the index after the group that starts here or after blanks; return `place` if no group starts."""
+        """Return the index after the group that starts at `place` or after blanks; without a group, return `place`."""
         at = self.skip_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
@@ -245,7 +245,7 @@ class LatexSource:
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
-        """Tell whether the token here is a text in which each character can be an argument."""
+        """Tell whether the token at this index is text whose characters can each be an argument."""
         if place >= len(self.tokens) or self.tokens[place].kind != "text":
             return False
         return len(self.tokens[place].value) <= longest

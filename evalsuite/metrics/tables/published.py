@@ -109,7 +109,7 @@ def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: 
 
 
 def teds_structure(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
-    """Compute TEDS of the structure alone, often called TEDS-Struct or S-TEDS.
+    """Compute TEDS of the tables' structure, without the cells' text; often called TEDS-Struct or S-TEDS.
 
     Raises:
         ScoringError: the reference contains no readable table, or the tables are too large for this definition.

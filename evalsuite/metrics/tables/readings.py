@@ -65,7 +65,7 @@ JSON_START = re.compile(r"[\[{]\s*[\[{\"]")
 
 
 def _read_others(text: str) -> Iterator[MarkupReading]:
-    """Read markup that no caller requests: JSON, MediaWiki, and HTML whose tags are escaped."""
+    """Read markup that is not a `Format`: JSON, MediaWiki, and HTML whose tags are escaped."""
     if JSON_START.search(text):
         yield MarkupReading("json", text.strip(), tuple(find_json_tables(text)))
     if "{|" in text:
@@ -462,7 +462,7 @@ def _read_block(block: str) -> CellGrid | None:
 
 
 def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
-    """Add the blank cells that the ends of tab-separated lines lack, from the first to the last line with tabs."""
+    """Add the missing blank cells at the ends of tab-separated lines, from the first to the last line with tabs."""
     tabbed = [place for place, row in enumerate(rows) if len(row) > 1]
     if not tabbed or any(len(row) > len(rows[tabbed[0]]) for row in rows):
         return rows

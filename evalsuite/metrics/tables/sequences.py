@@ -24,7 +24,7 @@ def compute_levenshtein_similarity(prediction: Sequence[str], reference: Sequenc
 
     if not reference:
         return 0.0
-    # The hint changes only the time, not the result, because the compared sequences are mostly similar.
+    # The hint is a guess that the sequences are similar; it saves time and never changes the result.
     distance = Levenshtein.distance(prediction, reference, score_hint=len(reference) // 32)
     return 1.0 - distance / (2 * len(reference))
 
@@ -57,7 +57,7 @@ def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
 
 
 def _limit_frequency(b: Sequence[str]) -> int:
-    # difflib never starts a match at an element that occurs more often than this in the reference.
+    # difflib never starts a match at an element that occurs more often in the reference than this limit.
     return len(b) // 100 + 1 if len(b) >= 200 else len(b)
 
 

@@ -90,8 +90,8 @@ class TableScore:
             content scores less than 0.5.
         content: the F1 of aligned cells compared by value, in [0, 1]; a value under the name of another row or column
             counts two thirds.
-        form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1]; half of
-            it for broken markup.
+        form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1]; broken
+            markup halves the share.
         parts: precision, recall and F1 of cells with equal values, then each fact of form, by name.
         facts: the checklist from which `form` is computed.
         signature: A line that identifies the computation, to be cited with the number.
@@ -214,7 +214,7 @@ def table_scores(
     row_order: bool = True,
     column_order: bool = True,
 ) -> list[TableScore]:
-    """Score many pairs of a predicted and a wanted table; mappings may give their own `format`.
+    """Score many pairs of a predicted and a wanted table.
 
     Args:
         pairs: predictions with their references, as tuples or as mappings `{prediction, reference, format}`;
@@ -264,7 +264,7 @@ def match_tables(
     else:
         readings = read_in_all_formats(prediction, markup)
         if wanted.is_list:
-            # If the reference is a list, the answer may be one, too.
+            # If the reference is an HTML list without a table, the answer may also be a list.
             readings.append(read_wanted(strip_answer(prediction, markup), markup))
     matches = list[TableMatch]()
     for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:

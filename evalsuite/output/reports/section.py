@@ -220,7 +220,7 @@ class LabelledCases:
 
 
 def list_rows_by_mode(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield one row per mode, or a single row for a run without modes; labels omit the name of an `alone` run."""
+    """Yield one row per mode, or one row for a run without modes; if `alone` is true, mode labels omit the run."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

@@ -3,9 +3,9 @@
 This folder is mounted into the sandbox without the rest of evalsuite, so it imports only the standard library and, for
 tables, pandas.
 
-No output of a program is parsed as a protocol. Code, tables and output pass between host and program in memory files.
-The warm interpreter reads only status bytes, so its memory, from which programs are forked, contains no data of other
-programs.
+A program's output is never parsed as control messages, because the program could forge them. Code, tables and output
+pass between host and program in memory files. The warm interpreter, from which programs are forked, reads only status
+bytes, so its memory contains no data of other programs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Limits:
         files: bytes of the program's private tmpfs.
         file: bytes of a single file.
         output: bytes that a program may print in a round.
-        processes: simultaneous processes and threads.
+        processes: maximum number of simultaneous processes and threads together.
         descriptors: open files per process.
         waiting: bytes that all sessions between two rounds may use together before a new session has to wait. Only
             memory that a session does not share with the warm interpreter counts.
