@@ -24,7 +24,7 @@ def escape_formula(value: Exported) -> Exported | str:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-WIDTH = 2 * NormalDist().inv_cdf(0.975)  # width of a 95% interval in standard errors
+WIDTH = 2 * NormalDist().inv_cdf(0.975)  # The width of a normal 95% interval, in standard errors (about 3.92).
 
 
 def make_lm_eval_results(run: Run) -> dict[str, Any]:

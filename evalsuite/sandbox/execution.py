@@ -117,7 +117,7 @@ def _pack(
 
 
 def find_version(source: TableSource) -> object:
-    """Return a value that is equal for two tables only if they have the same content."""
+    """Return a key of a table's content: two tables have equal keys only if they have the same content."""
     if isinstance(source, (str, Path)):
         source = TableFile(Path(source))
     if not isinstance(source, TableFile):
@@ -153,7 +153,7 @@ def _copy(source: int, target: int, size: int) -> None:
 
 
 ERROR_CHARACTERS = 4000
-# The beginning of errors for programs whose process has ended.
+# The beginning of the error message if a program's process has ended.
 DEATH = "the program's process "
 
 

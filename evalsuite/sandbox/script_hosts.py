@@ -64,7 +64,7 @@ print(json.dumps([platform.python_version(), versions]))
 class ScriptEnd:
     """The end of a script."""
 
-    result: bytes  # What `inside/program.run_alone` wrote; empty if the script ended before it.
+    result: bytes  # The output of `inside/program.run_alone`; empty if the script ended without writing it.
     stderr: bytes
     status: int  # exit status; negative, or 128 and more, if a signal ended the script
     seconds: float
@@ -72,7 +72,7 @@ class ScriptEnd:
 
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
-    """Run one program; the script enforces the limits on time and output, and the host all others."""
+    """Run one program; the script enforces the limits on time and output, and the host enforces all other limits."""
     bundle = _bundle(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
@@ -85,7 +85,7 @@ async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: 
 
 
 def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]]:
-    """Return a program's ending, its seconds, and its output, error and files."""
+    """Return how a program ended, its duration in seconds, and its output, error and files."""
     begin = 8 + int.from_bytes(end.result[:8], "big")
     try:
         facts = json.loads(end.result[8:begin])

@@ -52,7 +52,7 @@ class Launch:
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
-    """List the ways to start these tiers; add the reasons of those that cannot be tried to `failures`."""
+    """List the ways to start these tiers; for each tier that cannot be tried, add the reason to `failures`."""
     demand_linux()
     if "bubblewrap" in tiers:
         try:
@@ -121,7 +121,7 @@ ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxF
 
 
 def demand_linux() -> None:
-    """Raise SandboxUnavailable on machines for which the filter has no system call numbers."""
+    """Raise SandboxUnavailable if the seccomp filter has no system call numbers for this machine's architecture."""
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
             "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "

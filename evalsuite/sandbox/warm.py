@@ -47,7 +47,7 @@ class RoundEnd:
 
     ending: str  # one of the endings listed in `inside/forking.py`
     seconds: float
-    alive: bool  # Whether the program lives on, so that another round may follow.
+    alive: bool  # Whether the program's process still runs, so that another round may follow.
     memory: int = 0  # Bytes that the program uses after this round.
 
 
@@ -66,7 +66,7 @@ class WarmInterpreter:
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[RoundEnd]] = {}
         self.keys = itertools.count(1)  # The numbers of programs.
-        # Bytes of each session that waits between two rounds.
+        # Memory in bytes of each session that waits between two rounds, by the program's number.
         self.waiting: dict[int, int] = {}
         self._memory_freed = asyncio.Event()
         self._loaded = set(preload)
@@ -99,7 +99,7 @@ class WarmInterpreter:
             raise
 
     async def load(self, code: str) -> None:
-        """Import the heavy packages that a program mentions, for this program and all later ones."""
+        """Import the slow packages (`HEAVY`) that a program mentions, for this program and all later programs."""
         modules = [module for name, module in HEAVY.items() if name in code and module not in self._loaded]
         if modules:
             self._loaded.update(modules)

@@ -202,7 +202,7 @@ def _tabulate_asked(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _count_tools(tally: Tally, scenario: str) -> int:
-    """Count the tools of all subcategories that have an episode in the scenario."""
+    """Count the tools of all subcategories with at least one episode in the scenario."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
         for row in _list_episodes(tally.where(scenario=scenario))

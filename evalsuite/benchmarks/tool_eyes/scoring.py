@@ -43,7 +43,7 @@ def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 @dataclass(frozen=True, slots=True)
 class RuleScores:
-    """The scores that need no judge."""
+    """Computes the scores that need no judge."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         """Return `format_alignment`, `reality` and `finished`, each in [0, 1]."""
@@ -70,7 +70,7 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The match of a call without a thought: the published evaluator demands 5 of 10, so no request is needed.
+# The `match` score of a call without a thought. The published evaluator demands 5 of 10, so the judge is not asked.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 # Maximum characters of an observation in the judge's log; longer ones are replaced by their names.

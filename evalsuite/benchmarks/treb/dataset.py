@@ -45,7 +45,7 @@ def is_quick(setup: Setup) -> bool:
 
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
-# The published archive has one folder per language; the leaderboard's questions are in the folder JSON.
+# Folders that may contain subtask files: the published archive has one per language, the leaderboard uses JSON.
 FOLDERS = (".", "English", "Chinese", "JSON")
 MODES = {
     "auto": "official files: all modes of each subtask; shipped samples: one per subtask, the modes in turn",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.
 METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
-# The same metrics as computed by the authors' code, which made the published rows.
+# The same metrics as the authors' code computes them; the published rows come from this code.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -45,7 +45,7 @@ RELEASED = {
 
 
 def list_columns(metric: str) -> tuple[AverageColumn, ...]:
-    """List a metric's columns (skill, mode) in the paper's table; exact match leaves out NLU."""
+    """List a metric's columns (skill, mode) in the paper's table; the table of exact match has no NLU columns."""
     return tuple(column for column in COLUMNS if not metric.startswith("exact_match") or column[0] != "NLU")
 
 

@@ -114,7 +114,7 @@ def _describe_baseline(run: Run, against: Against) -> dict[str, Any]:
 
 
 def _find_margin(run: Run, subject: ComparedMetric, against: Against) -> float:
-    """Return the smallest loss that matters, on the metric's own scale."""
+    """Return the margin, which is the smallest loss that matters, on the metric's own scale."""
     own = own_margin(subject, against.rules)
     if own is not None:
         return own

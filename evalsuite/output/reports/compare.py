@@ -51,7 +51,7 @@ GLANCE = "At a glance"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The written parts of a comparison."""
+    """A comparison of runs that was written to files."""
 
     file: Path  # The path of the Markdown file.
     labels: Sequence[str]  # The runs' labels.
@@ -298,7 +298,7 @@ def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], titl
 
 
 HISTORY = "history.md"
-MOST_FLAKY = 20  # maximum flaky cases that are shown, most flips first
+MOST_FLAKY = 20  # Maximum cases with changing outcomes (flaky cases) that are shown, most changes first.
 
 
 def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:

@@ -185,7 +185,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
 
 
 def _compare_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
-    """Compare each primary metric without and with the faults that were injected."""
+    """Tabulate each primary metric for cases without faults and for each kind of injected fault."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         kinds = Counter(row.tags[FAULT_TAG] for row in bench.tally if FAULT_TAG in row.tags)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Tables up to this many bytes in all are written to files before the program runs; larger tables when it opens them.
+# Maximum bytes of all tables together to write to files before the program runs; otherwise, `open` writes each table.
 MOST_WRITTEN = 16 << 20
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
 BINARY = "binary"

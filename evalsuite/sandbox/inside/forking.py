@@ -278,7 +278,7 @@ def _import(name: str) -> None:
         elif name == "matplotlib.pyplot":
             _use_matplotlib()
     except Exception:  # noqa: BLE001 - a program that needs the module gets the error
-        # A half-imported module would fail differently from one that was never imported.
+        # Remove partly imported modules, so that a program's own import fails as if nothing had been imported.
         for half_imported in set(sys.modules) - before:
             del sys.modules[half_imported]
 

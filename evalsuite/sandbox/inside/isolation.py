@@ -291,7 +291,7 @@ class LandlockIsolation:
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
-            # The process is not the leader of its group yet.
+            # The process has not become the leader of its group yet.
             os.kill(pid, signal.SIGKILL)
 
     def reap(self, pid: int, key: int) -> int:

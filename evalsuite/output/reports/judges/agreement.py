@@ -196,7 +196,7 @@ MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (
     (Column("Ordinal alpha", "number", 2), judge_alpha),
     (Column("Spearman's rho", "number", 2), judge_rho),
 )
-OF_SCORES = (judge_weighted_kappa, judge_alpha)  # Measures that are left out if scores are verdicts.
+OF_SCORES = (judge_weighted_kappa, judge_alpha)  # Measures for numeric scores, left out if scores are verdicts.
 PEOPLE_COLUMNS = (*(column for column, _ in MEASURES), Column("Confusion"), Column("Labels", "count"))
 MEASURES_NOTE = (
     "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "

@@ -57,7 +57,7 @@ class JudgeResults:
 
     @property
     def name(self) -> str:
-        """The names of the judge and of its score."""
+        """The label of the judge: its model and its score's name."""
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
 
     def verdict(self, score: float) -> float | None:
