@@ -79,7 +79,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send(self, request: Request) -> Completion:
-        # A case that sends a further request has cancelled the earlier ones itself.
+        # If a case sends a further request, the case itself has cancelled the earlier requests.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)

@@ -161,7 +161,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the answer that is not streamed."""
+    """Make the complete answer to a request without streaming."""
     message: dict[str, Any] = {"role": "assistant", "content": completion.text or None, "refusal": None}
     if completion.tool_calls:
         message["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]

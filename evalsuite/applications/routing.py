@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
 KEYS = ("authorization", "x-api-key", "x-goog-api-key")
-LIBRARIES = ("httpx", "httpx2")  # The HTTP libraries of these clients; Gemini's prefers aiohttp.
+LIBRARIES = ("httpx", "httpx2")  # HTTP libraries of the providers' clients; Gemini's client prefers aiohttp.
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Route:
 
     endpoint: Endpoint | None  # The endpoint that gets the calls; None means that the calls are only counted.
     loop: asyncio.AbstractEventLoop  # The event loop that answers the calls.
-    past: int = 0  # Number of calls that went to the provider itself.
+    past: int = 0  # Number of calls that were sent to the provider, past the case's model.
 
 
 _patching = threading.Lock()

@@ -38,8 +38,8 @@ EXECUTION_VALUES = {
 """Attributes with arguments and results, by operation; spans of other operations repeat their messages in these."""
 ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""
-LONGEST_NAME = 200  # Characters.
-LATEST = 2**64  # Nanoseconds since 1970, as OTLP counts them.
+LONGEST_NAME = 200  # Maximum characters of a name.
+LATEST = 2**64  # Upper bound of a time in nanoseconds since 1970, the unit of OTLP.
 
 
 def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

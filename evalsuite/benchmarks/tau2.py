@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 TASKS, POLICY = "tasks.json", "policy.md"
-DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The criteria of a task that names none.
+DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The rewarded criteria if a task names no criteria.
 DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 """The methods of a world that get the parts of a task's `initialization_data`."""
 
@@ -271,7 +271,7 @@ class Reward:
 
 
 def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the criteria that the task rewards; empty if any of them has no score."""
+    """Return `reward`, the product of the criteria that the task rewards; empty if any such criterion lacks a score."""
     # A criterion without assertions counts as fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
@@ -308,7 +308,8 @@ class JudgedReward:
 def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
     """Tell whether the agent or the customer took each action.
 
-    As in tau2-bench, the arguments that an action names in `compare_args` are compared, by default those of the call.
+    As in tau2-bench, only the arguments that an action lists in `compare_args` are compared; without this list, all
+    arguments of the made call are compared.
     """
     calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
 

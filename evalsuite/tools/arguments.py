@@ -120,7 +120,7 @@ class _PythonReader:
                     self.fail("begins a string that never ends")
                 self.at = matched.end()
                 return _ESCAPE.sub(_unescape, matched.group(1))
-        raise AssertionError(self.at)  # The caller has seen a quote.
+        raise AssertionError(self.at)  # Unreachable, because the caller has found a quote at this position.
 
     def number(self, digits: str) -> int | float:
         return _finite(digits) if set(digits) & set(".eE") else int(digits)

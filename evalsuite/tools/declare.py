@@ -111,7 +111,7 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a function."""
+    """The parameters of a tool's function."""
 
     schema: Mapping[str, Any]  # A JSON schema of type `object`.
     # The type adapters (pydantic) of the parameters whose values JSON cannot express (a date, a dataclass).

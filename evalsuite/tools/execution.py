@@ -25,7 +25,7 @@ class ToolDocument:
         name: the name that the model must write.
         description: what the tool does, for the model to read.
         parameters: a JSON schema of type `object`.
-        origin: the tool's library folder or class; names are unique only within one origin.
+        origin: the folder of the tool's library, or the tool's class; names are unique only within one origin.
     """
 
     name: str
@@ -246,7 +246,7 @@ def _as_number(text: str) -> Any:
 
 
 class ToolFailure(Exception):  # noqa: N818 - an observation, not an error of the run
-    """A tool was run and failed. The model reads the message and may try again."""
+    """A tool was run and failed. The model reads the message and may call the tool again."""
 
 
 class Executor(Protocol):

@@ -74,7 +74,7 @@ def _executes_code(path: Path) -> bool:
             warnings.simplefilter("ignore")
             module = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # The file cannot be imported either.
+        # A file that cannot be parsed cannot be imported either, so it executes no code.
         return False
     called = {ast.unparse(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
     return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in called)

@@ -166,7 +166,7 @@ class User(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScriptedUser:
-    """Replies with the list `user` of the sample's metadata, in order, and after the list with `NOTHING_TO_ADD`."""
+    """Replies with the texts `user` of the sample's metadata, in order; later replies are `NOTHING_TO_ADD`."""
 
     kind: str = "scripted"
 
@@ -280,7 +280,7 @@ class Persona:
         return self.read_line(completion.text, completion.finish_reason)
 
     def find_player(self, model: Model) -> Model:
-        """Find the model that plays the person."""
+        """Find the model that plays the user."""
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")

@@ -36,7 +36,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class InjectedFaults:
-    """Faults by tool and number of the call, counted from 1."""
+    """The faults to inject, keyed by the tool and by the number of its call, counted from 1."""
 
     # The kind of each fault (`fails`, `slow`, `stale`, `poisoned`) and its argument.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
@@ -309,7 +309,7 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
     try:
         await tool.executor.run(tool.document, arguments, nobody)
     except ToolFailure:
-        # The call also failed the first time.
+        # Ignore the failure, because the repeated call also failed in the original episode.
         return
 
 

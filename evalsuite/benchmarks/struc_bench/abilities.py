@@ -57,7 +57,7 @@ class TableComparison:
     structure: Counter[str] = field(default_factory=Counter)
     names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong predicted and a wanted name.
     cells: list[CellPair] = field(default_factory=list)  # All data cells that are in both tables.
-    lost: list[str] = field(default_factory=list)  # Data cells of wanted rows and columns that the prediction lacks.
+    lost: list[str] = field(default_factory=list)  # Wanted data cells in rows or columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
     # Whether the prediction keeps each sum of the wanted tables (see `check_sums`).
     sums: list[bool] = field(default_factory=list)
