@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """One answered call."""
+    """One answered model call."""
 
     model: str  # The model's name.
     messages: tuple[Message, ...]  # The conversation as it was sent.
@@ -39,25 +39,25 @@ class LoggedCall:
 class TraceSpan:
     """One OpenTelemetry span: a step of an application."""
 
-    begin: int  # Nanoseconds since 1970.
+    begin: int  # The span's start in nanoseconds since 1970.
     event: Mapping[str, Any]  # The span as an event of a transcript, without the field `begin`.
     call: LoggedCall | None  # The model call that the span describes.
     executed: tuple[Mapping[str, Any], str] | None = None  # Arguments and result of the tool that the span describes.
-    answer: str | None = None  # The text that the agent that the span describes returned.
+    answer: str | None = None  # The returned text of the agent that the span describes.
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """Calls that each continue where the previous one ended."""
+    """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
     # The messages of the last call, without its reply, as `_key` identifies them.
     keys: list[object] = field(default_factory=list)
-    # Indices of replies that the application sent again as other text.
+    # Indices of messages that are replies of the model and that the application sent again with changed text.
     rewritten: set[int] = field(default_factory=set)
 
     def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
-        """Count the messages of a request that are known; return whether the last reply is among these unchanged.
+        """Count a request's messages from this conversation; return also whether the last reply is unchanged in it.
 
         The count is 0 if the request does not continue this conversation. A reply that was sent again as other text
         must contain the reply's own text and the ids of its tool calls, as in smolagents.
@@ -89,11 +89,11 @@ class CallLog:
     """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
-    # The errors of calls that failed for good. If there is one, the case measured nothing.
+    # The errors of calls that failed for good. If any call failed so, the case measured nothing.
     failures: list[Exception] = field(default_factory=list)
     # Numbers for the calls, drawn in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
-    # The injected faults.
+    # The faults that were injected into the case's calls.
     faults: list[str] = field(default_factory=list)
     # The spans that the application itself reported.
     spans: list[TraceSpan] = field(default_factory=list)
@@ -104,7 +104,7 @@ class CallLog:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """Add the spans to a transcript, and fill one without messages and events from the calls.
+        """Add the spans to a transcript; if it has neither messages nor events, make these from the calls.
 
         Without logged calls, the calls that the spans describe are used. The fact `left_out` names the fields that were
         not sent to the model.

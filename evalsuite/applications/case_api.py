@@ -57,7 +57,7 @@ class CaseApi:
         stores: bool = True,
     ) -> None:
         self._model = model
-        # Whether later requests may name earlier responses.
+        # Whether responses are stored, so that later requests may refer to them by id.
         self._stores = stores
         # Names of fields that are not sent to the model.
         self._left_out = set() if left_out is None else left_out

@@ -186,7 +186,7 @@ class CaseModel(ModelHandle):
     async def finish(self) -> None:
         """Close the endpoints and store which requests the case itself cancelled; called at the end of the case."""
         self.close_endpoints()
-        # The loop's next turn delivers cancellations to their calls.
+        # Give the event loop one turn, in which cancelled calls receive their cancellation.
         await asyncio.sleep(0)
         await self._store_cancelled()
 
@@ -198,7 +198,7 @@ class CaseModel(ModelHandle):
 
     @property
     def is_finished(self) -> bool:
-        """Whether no endpoint is open and no cancelled call is left to report, so `finish` has nothing to do."""
+        """Whether `finish` has nothing to do, because no endpoint is open and no cancelled call must be stored."""
         return not (self._endpoints or self.meter.cancelled)
 
 

@@ -60,7 +60,7 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
     """The transport of `OpenAI`, for any thread except the event loop's."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request; cancel it after its own time-out."""
+        """Answer one request; cancel the request after its own time-out."""
         if self._on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.chat_api import HttpAnswer
 
-LARGEST_REQUEST = 256 * 2**20  # Bytes; pictures and recordings are large.
+LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain pictures and recordings.
 VERSION = re.compile(r"^/v1(alpha|beta)?(/+|$)")  # The beginning of an API's path.
 REFUSED = "no such key: use base_url and api_key of this case's endpoint, which end with the case"
 
@@ -54,7 +54,7 @@ class Endpoint:
         return {
             **os.environ,
             "OPENAI_BASE_URL": self.base_url,
-            # Older clients read this name.
+            # Older OpenAI clients read the base URL from this variable.
             "OPENAI_API_BASE": self.base_url,
             "OPENAI_API_KEY": self.api_key,
             # Anthropic's clients add /v1 themselves.
@@ -126,7 +126,7 @@ class LoopbackServer:
         else:
             answer = error_answer(401, REFUSED, "authentication_error")
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
-        # A client that has disconnected needs no answer.
+        # Ignore connection errors, because a client that has disconnected needs no answer.
         with suppress(ConnectionError):
             await response.prepare(request)
             for chunk in answer.chunks:
