@@ -1,8 +1,8 @@
 """A backend that collects requests and sends them as batches.
 
 A batch is sent once no new request has arrived for a few seconds, or once the batch is full. A batch is stored in the
-journal before it is sent; its answers are stored before any caller receives them. So after any end of a session, the
-next session collects the answers and sends no request twice.
+journal before it is sent; its answers are stored before any caller receives them. So however a session ends, the next
+session collects the answers and sends no request twice.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class PendingBatches:
             self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
     def leave(self, reason: str) -> None:
-        """End all waiting, and report why."""
+        """Stop waiting for all batches, and report the reason."""
         if not self.left:
             self.left = reason
             self._on_detached(reason)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.settings import OPTIONS, Settings, read_settings
 
 if TYPE_CHECKING:
-    from argparse import _ActionsContainer  # The method that parsers and their groups share.
+    from argparse import _ActionsContainer  # Base class of argparse's parsers and argument groups.
     from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 
     from evalsuite.core.types import Completion, Request

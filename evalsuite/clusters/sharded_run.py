@@ -38,7 +38,7 @@ TAIL = 20_000  # Characters of a session's output that are kept, from its end.
 
 @dataclass(frozen=True, slots=True)
 class ShardJob:
-    """The work of one node."""
+    """A shard to run on one node, and the arguments of its session."""
 
     part: int  # The shard's number, from 1.
     parts: int
@@ -49,7 +49,7 @@ class ShardJob:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """The result of a shard."""
+    """The result of running one shard."""
 
     part: int  # The shard's number, from 1.
     status: int  # Pytest's exit status.
@@ -141,7 +141,7 @@ def unpack(result: ShardResult, into: Path) -> Path:
     return into / f"shard-{result.part}"
 
 
-GRACE = 30.0  # Seconds within which the gateway must end.
+GRACE = 30.0  # Seconds within which a stopped gateway must exit.
 
 
 @contextmanager
@@ -171,9 +171,9 @@ def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str
         process.stdout.close()
 
 
-STORE = "gateway.sqlite"  # The store of a run's own gateway, until the run's shards are joined.
+STORE = "gateway.sqlite"  # File name of the store of a run's own gateway, until the run's shards are joined.
 NO_TESTS = 5
-ENDED = {0, 1, 10, 11, 12}  # Exit statuses of sessions that ran to their end.
+ENDED = {0, 1, 10, 11, 12}  # Exit statuses of sessions that ended normally.
 
 
 class ShardedRun:

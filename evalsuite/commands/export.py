@@ -89,7 +89,7 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
     except ImportError as error:
         raise RunError("Parquet needs duckdb and pandas: pip install 'evalsuite[build,sandbox]'") from error
     frame = pd.DataFrame(_list_rows(runs))
-    # A target may be text in one case and a number in another.
+    # A Parquet column has one type, but a target may be text in one case and a number in another.
     frame["target"] = frame["target"].map(lambda value: None if value is None else str(value))
     with duckdb.connect() as database:
         database.register("cases", frame)

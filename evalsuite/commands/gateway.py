@@ -1,4 +1,4 @@
-"""`evalsuite gateway`: serve many sessions. `evalsuite ray`: run a suite's shards on a cluster with one gateway."""
+"""`evalsuite gateway`: serve model calls to many sessions. `evalsuite ray`: run a suite's shards on a cluster."""
 
 from __future__ import annotations
 

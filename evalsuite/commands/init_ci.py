@@ -96,7 +96,7 @@ class Installer:
     """The commands that install a project's requirements and start its programs."""
 
     install: str
-    prefix: str  # The prefix of each further command.
+    prefix: str  # The prefix of every command that starts an installed program, such as `uv run`.
     reason: str  # The file that shows which installer the project uses.
     lacking: str = ""  # How to add evalsuite to this file; empty if the file names evalsuite already.
 

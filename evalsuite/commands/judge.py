@@ -79,7 +79,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Add the question that a judge or a person answers about each case."""
+    """Add arguments for the question that a judge or a person answers about each case."""
     parser.add_argument(
         "--criteria",
         metavar="QUESTION",
@@ -263,7 +263,7 @@ def decide_judges(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """Say how many more labels a missed gate on a bound needs, assuming that only the interval's width changes."""
+    """Estimate how many more labels a missed gate on a confidence bound needs, if only the interval's width changes."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label")
-BY_SPREAD = 0.25  # The share of a case's drawing probability that depends on the judges' disagreement.
+BY_SPREAD = 0.25  # The share of a case's sampling probability that is proportional to the judges' disagreement.
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,8 +119,9 @@ def run_label(options: argparse.Namespace) -> int:
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
     """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
-    Three quarters of a case's probability are equal for all cases, and one quarter is proportional to the spread. So
-    the greatest weight is at most 4/3 of the average weight. The draw is systematic, in random order (Madow, 1949).
+    Three quarters of a case's sampling probability are equal for all cases. One quarter is proportional to the standard
+    deviation of the judges' scores. So no weight exceeds 4/3 of the average weight. The draw is systematic, in random
+    order (Madow, 1949).
 
     Args:
         spreads: the standard deviation of the judges' scores for each case.

@@ -10,7 +10,7 @@ A run's folder may come from anywhere, so its contents never decide which code i
 only the object that the package registers under the benchmark's name is loaded. A test file is imported only if the
 user names the file or its folder (`--code`), and if it lies below the user's root directory, outside of folders that
 are runs or contain runs. The file must also be named like a test file, and its source must declare a benchmark in the
-named function. Declarations made by the current session's own workers are not checked.
+named function. Declarations that the current session's own worker processes report skip these checks.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def names_benchmark(file: Path, name: str) -> bool:
 
 
 def list_benchmarks(file: Path) -> set[str]:
-    """List the benchmarks that a file declares outside of functions by a literal name; the file is never imported."""
+    """List the literal names in a file's `@benchmark` decorators outside of functions; the file is not imported."""
 
     def walk(node: ast.AST) -> Iterator[ast.AST]:
         yield node
@@ -192,7 +192,7 @@ def _parse(file: Path) -> ast.Module:
 
 
 def _list_decorators(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """List the decorators `@benchmark` of functions."""
+    """List the `@benchmark` decorators of the functions among these syntax nodes."""
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from filter(_is_benchmark_decorator, node.decorator_list)
@@ -207,7 +207,7 @@ def _import_file(file: Path, root: Path) -> ModuleType:
     package = file.parent
     while (package / "__init__.py").is_file():
         package = package.parent
-    # Append rather than prepend: a file beside the test must not hide an installed package.
+    # Append the folders to `sys.path`, because prepended folders could hide an installed package.
     sys.path += [folder for folder in dict.fromkeys((str(package), str(root))) if folder not in sys.path]
     being_imported.append(file)
     try:

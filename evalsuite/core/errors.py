@@ -54,12 +54,12 @@ class DatasetError(EvalsuiteError):
     def __init__(self, path: Path | str, where: str, found: str, expected: str) -> None:
         self.path, self.where, self.found, self.expected = path, where, found, expected
         place = f"{path}, {where}" if where else str(path)
-        # Avoid the phrase "found no such file".
+        # If a file is missing, write "no such file" instead of "found no such file".
         problem = found if found.startswith("no such ") else f"found {found}"
         super().__init__(f"{place}: {problem}, expected {expected}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
-        """Keep the four parts when the error is copied or pickled, not only the message."""
+        """Preserve `path`, `where`, `found` and `expected` when the error is copied or pickled."""
         return (type(self), (self.path, self.where, self.found, self.expected))
 
 
@@ -141,10 +141,9 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def escape_for_terminal(text: str) -> str:
-    """Make a server's or model's text harmless: remove escape sequences and commands to GitHub's CI.
+    """Sanitise a server's or model's text: remove terminal escape sequences and workflow commands of GitHub Actions.
 
-    Half of a surrogate pair becomes a question mark, because terminals cannot show such a half and workers cannot send
-    it.
+    A lone surrogate becomes a question mark, because it cannot be encoded for terminals or other processes.
     """
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", whole))

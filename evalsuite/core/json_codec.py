@@ -29,9 +29,9 @@ def dumps(value: Any) -> str:
     try:
         text = _write_compact_json(value)
     except (TypeError, ValueError):
-        # A scorer may put any data into its facts; no such data may make the run fail.
+        # A scorer may put any data into its facts; data that JSON cannot represent must not end the run.
         text = _write_compact_json(_make_writable(value))
-    # A model may write half of a surrogate pair, which cannot be encoded for files and channels.
+    # A model may write a lone surrogate, which cannot be encoded as UTF-8.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -270,7 +270,7 @@ WRITTEN = ("tags", "scores", "error", "usage", "seconds")
 def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
-        if argument["name"] == "usage":  # otherwise damaged records would seem to cost nothing
+        if argument["name"] == "usage":  # required, because records without usage would seem free
             argument["schema"] = argument["schema"]["schema"]
     return schema
 

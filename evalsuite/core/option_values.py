@@ -26,7 +26,7 @@ class Option:
     per_project: bool = False  # Whether the setting is only an ini key, because a project sets it once.
     kept: bool = True  # Whether a resumed or replayed run keeps the earlier run's value.
     now: str = ""  # The option that replaces this deprecated option.
-    name: str = ""  # The setting's name, filled in from the field.
+    name: str = ""  # The setting's name, copied from the dataclass field.
 
     @property
     def flag(self) -> str:
@@ -34,7 +34,7 @@ class Option:
 
     @property
     def shown_name(self) -> str:
-        """The name by which messages call the setting."""
+        """The setting's name in messages to the user."""
         return self.ini_key if self.per_project else self.flag
 
     @property

@@ -17,7 +17,7 @@ def describe_estimates(estimated: int, calls: int) -> str:
 
 
 def shorten_to_beginning(text: str, longest: int) -> str:
-    """Shorten a text to its beginning and a mark, together at most `longest` characters."""
+    """Shorten a text to its beginning and `MARK`, together at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"
 
 
@@ -30,12 +30,12 @@ def shorten_with_length(text: str, longest: int) -> str:
 
 
 def shorten_to_ending(text: str, longest: int) -> str:
-    """Shorten a text to a mark and its last `longest` characters, because a traceback's end matters most."""
+    """Shorten a text to dots and its last `longest` characters, because a traceback's end matters most."""
     return text if len(text) <= longest else f"...{text[len(text) - longest :]}"
 
 
 def shorten_line(line: str, longest: int) -> str:
-    """Shorten a line to both of its ends with a mark between them, together at most `longest` characters."""
+    """Replace the middle of a line by `MARK`, so that the line has at most `longest` characters."""
     if len(line) <= longest:
         return line
     half = max(0, longest - len(MARK) - 1) // 2

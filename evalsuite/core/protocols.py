@@ -63,7 +63,8 @@ class Solver(Protocol):
 
     A solver may have these optional parts. `async def aclose()` is called at the end of the run, to close
     resources. `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if the sample needs
-    no sandbox; a scorer may have this method, too. The sandbox is tried before the run's first call. A solver that
+    no sandbox; a scorer may have this method, too. Before the run's first model call, a check ensures that the sandbox
+    works. A solver that
     changes its cases, for example by injecting faults, has a mapping `tags` that is added to the tags of all cases.
     """
 

@@ -31,7 +31,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
     result: asyncio.Future[T] = loop.create_future()
 
     def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
-        # The caller may have been cancelled.
+        # If the caller was cancelled, the future is already done.
         if not result.done():
             set_outcome(outcome)
 
@@ -42,7 +42,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
             outcome = function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it is, somebody waits for it
             set_outcome, outcome = result.set_exception, _make_raisable(error)
-        # The loop may have ended before the function did.
+        # If the event loop has ended, nobody waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, set_outcome, outcome)
 

@@ -24,8 +24,8 @@ TARGET_KINDS = "text, a finite number or a list of these; metadata takes anythin
 CANARY = "canary"
 """The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
-ASSERTS = "asserts"  # Name of the fact that says whether a case's test may fail; True if it is missing.
-SIGNATURES = "judge_signatures"  # The fact that holds the signature of each judged score.
+ASSERTS = "asserts"  # Name of the fact that tells whether a case's test can fail; if missing, it can.
+SIGNATURES = "judge_signatures"  # Name of the fact with the judge's signature for each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""
 
@@ -169,7 +169,7 @@ class Sample:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        # Half a surrogate pair cannot be written to a file.
+        # A lone surrogate cannot be written to a file.
         object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
         if not is_valid_target(self.target):
             raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")

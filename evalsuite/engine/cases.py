@@ -63,7 +63,7 @@ class Case:
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name
-        # Match escaped text, too, because pytest escapes non-ASCII characters.
+        # Match the id in escaped form, too, because pytest escapes non-ASCII characters.
         ends = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
         test, rest = self.bound.nodeid, name.removeprefix(self.bound.nodeid)
         suffix = f"-e{self.epoch}"
@@ -83,7 +83,7 @@ class Case:
                 yield sandbox
 
     def make_plan_row(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
-        """Make the case's row for the run's journal, which is written before the case runs."""
+        """Make the row that the run's journal stores before the case runs."""
         bound, sample = self.bound, self.sample
         return PlannedCase(
             name,
@@ -99,7 +99,7 @@ class Case:
         )
 
     def with_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
-        """Return the case with parameters added to its sample's metadata; text and numbers also become tags."""
+        """Return the case with a test's parameters in the sample's metadata; texts and numbers also become tags."""
         plain = {name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)}
         sample = self.sample
         tags, metadata = {**sample.tags, **plain}, {**sample.metadata, **parameters}
@@ -144,7 +144,7 @@ def make_cases(
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
-    # Keep all canaries, because they need no call of the model, and fewer canaries would test the judge less well.
+    # Keep all canaries (cases that test the judge), because they need no model call and are more reliable together.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
@@ -196,7 +196,7 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
 
 
 def _write_id_without_mode(sample: SampleSource) -> str:
-    # Remove the mode, in which the id ends if the benchmark runs in several modes.
+    # Remove the mode from the end of a sample's id, where it is if the benchmark runs in several modes.
     if not isinstance(sample, Sample):
         return sample.id
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)  # The stage (epoch, beyond the limit) of cases that run first.
+FIRST = (1, False)  # The stage of cases that run first; a stage is (epoch, whether beyond `--limit`).
 
 
 class EarlyEnding:
@@ -30,7 +30,7 @@ class EarlyEnding:
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
-        # The number of cases that run in any case, even without --until-decided.
+        # The number of cases that would also run without `--until-decided`.
         self._at_first = 0
         self.decided = False
         # The reason why the session ended although a gate or comparison is undecided; empty if it did not.

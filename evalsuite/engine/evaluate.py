@@ -71,11 +71,12 @@ def evaluate(
 
     A function decorated with `@benchmark` runs on each case as under pytest, so the records are the same. The function
     may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or
-    that has marks for pytest, is refused. A `Benchmark` or a name has no function: its cases are scored and pass.
+    that has marks for pytest, is refused. If `benchmark` is a `Benchmark` or a name, no test function runs, so every
+    scored case passes.
 
     If an event loop is running (in a notebook or async function), the run uses a new thread and `evaluate` returns at
-    once. Then `await` the run, or read a result, which waits for the end. In a script, `evaluate` itself waits. An
-    interruption ends the run; received answers are kept, and `resume` continues the run.
+    once. Then `await` the run, or read a result, which waits for the end. In a script, `evaluate` waits for the run's
+    end. An interruption ends the run; received answers are kept, and `resume` continues the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
@@ -105,7 +106,7 @@ def evaluate(
 
 
 class EvaluatedRun(Run):
-    """A run of `evaluate`: a `Run` as `load_run` returns it, with its verdict. Reading a result waits for the end."""
+    """A run of `evaluate`: a `Run` as `load_run` returns it, with its verdict. Reading a result waits for its end."""
 
     _evaluation: _Evaluation
 

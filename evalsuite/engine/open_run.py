@@ -65,7 +65,7 @@ class RunGateway:
     ) -> None:
         self._settings, self._reports, self._journal = settings, reports, journal
         self._servers: dict[Any, ChannelServer] = {}
-        # Needed because requests arrive in one thread per worker, while the event loop's thread stops workers.
+        # Protects `_servers`, because one thread per worker and the event loop's thread use this mapping.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
@@ -383,7 +383,7 @@ class OpenRun:
         counted = self.journal.find_counted()
         if counted.missing and not (stopped or self.early.has_ended):
             stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
-        # The session ended because of the run's files or evalsuite itself, as opposed to the model.
+        # Whether the run's files or evalsuite itself, and not the model, ended the session.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
             "seconds": round(seconds, 1),

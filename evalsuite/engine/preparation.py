@@ -143,7 +143,7 @@ def take_over_earlier_run(
             "--model, or leave out --resume"
         )
     check_batch(taken)
-    # Store the run's path instead of `last`, which will mean the new run once this begins.
+    # Store the run's path instead of `last`, because `last` will mean the new run once the new run begins.
     path = str(folder.path.resolve())
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
     return named, selection if any(selection.values()) else info.get("selection", selection)

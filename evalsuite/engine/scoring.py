@@ -48,7 +48,7 @@ class NotedScore(float):
 
 
 class CaseScores(dict[str, float]):
-    """The value of the fixture `scores`. Reading a missing score raises an error that lists the existing scores.
+    """The fixture `scores` of a case. Reading a missing score raises an error that lists the existing scores.
 
     Args:
         scores: the scores by name.
@@ -155,8 +155,8 @@ def check_callable(
     """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Functions of metrics and statistics are not scorers. Some take two arguments, so the signature does not show
-        # this.
+        # Functions of metrics and statistics are not scorers. Some of these functions take two arguments, as scorers
+        # do, so the number of arguments does not reveal the mistake.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
             f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "

@@ -48,7 +48,7 @@ class SolvedCase:
     judge_usage: Usage  # The part of `usage` for calls of judges.
     simulator_usage: Usage  # The part of `usage` of models that played users or tools.
     seconds: float  # Wall-clock time of solving and judging, including waits for the limiter.
-    solving_seconds: float  # Seconds until the answer was complete, without waits of calls.
+    solving_seconds: float  # Seconds until the answer was complete, without the calls' waits for the limiter.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
     faults: Sequence[str] = ()  # The injected faults, in order.
 

@@ -114,7 +114,7 @@ def denotation_match(
     if distinct:
         wanted = _drop_repeats(wanted)
     if len(wanted) == 1 and normalise_value(prediction) == normalise_value(wanted[0]):
-        # A text denotes itself, even if it begins like an item of a list.
+        # Equal texts are equal values, even if the text begins with a list marker.
         return 1.0
     readings = _list_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
     return float(any(_is_same_list(values, wanted, ordered=ordered) for values in readings))

@@ -29,12 +29,12 @@ USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
 }  # fmt: skip
 """The layer closest to human ratings, by kind of model, layer count and width (bert_score's `model2layers`)."""
 
-TextPair = tuple[str, str]  # A prediction, then its reference.
+TextPair = tuple[str, str]  # A prediction and its reference.
 
 
 @dataclass(frozen=True, slots=True)
 class BertScoreResult:
-    """Precision, recall and their harmonic mean, each in [-1, 1] and usually in [0, 1]; with a baseline at most 1."""
+    """Precision, recall and their harmonic mean, each in [-1, 1]; rescaling by a baseline may give less than -1."""
 
     precision: float
     recall: float

@@ -19,7 +19,7 @@ from evalsuite.core.types import TARGET_KINDS, Sample, is_valid_target
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-SourceItem = tuple[str, Mapping[str, Any]]  # The item's position in words, and the item.
+SourceItem = tuple[str, Mapping[str, Any]]  # The item's position as text for messages, and the item.
 
 
 def load_samples(
@@ -251,7 +251,7 @@ CSV_LIMIT = 2**31 - 1  # Maximum characters of a field.
 
 def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read(file: Path) -> Iterator[SourceItem]:
-        # The limit applies to the whole process, so restore it for other code.
+        # The `csv` module's limit applies to the whole process, so restore the limit for other code.
         usual = csv.field_size_limit(CSV_LIMIT)
         # All line ends become line feeds, also within quotes.
         text = io.StringIO("".join(_read_lines(file)), newline=None)

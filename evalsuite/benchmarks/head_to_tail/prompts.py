@@ -136,7 +136,8 @@ class PromptMode:
     """The options of a mode's prompt."""
 
     description: str
-    # `general` shows two questions of general knowledge, one of them unanswerable. In `template`, another question of
+    # The value `general` shows two questions of general knowledge, one of them unanswerable. In `template`, another
+    # question of
     # the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True

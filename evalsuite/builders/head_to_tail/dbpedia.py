@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
-# Oversampling factor, because entities with several values of a predicate are drawn several times, once per value.
+# Oversampling factor, because an entity is drawn once for each value of a predicate, but needed only once.
 _MORE = 4
 # "Mercury (planet)": the disambiguation is optional in an answer.
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")

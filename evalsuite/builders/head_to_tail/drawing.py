@@ -231,7 +231,8 @@ class Partition:
     """Entities of one type in three buckets, each with about a third of all popularity.
 
     By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
-    least a third of the total popularity. The torso extends to two thirds, and the tail is the rest. Entities of equal
+    least a third of the total popularity. The torso extends to two thirds of the total popularity, and the tail
+    contains all other entities. Entities of equal
     popularity are in the same bucket. If all popularity is zero, all entities are in the tail.
     """
 
@@ -250,7 +251,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
     def find_lowest_popularity(self, bucket: str) -> int:
-        """Return the lowest popularity in this bucket or a more popular one; above any popularity if all are empty."""
+        """Return the lowest popularity in this and more popular buckets; if these are empty, one above the maximum."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)

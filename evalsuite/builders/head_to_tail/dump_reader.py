@@ -57,7 +57,7 @@ class _CountedFile:
 
 
 def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Decompress a file of one or more streams by its suffix; `advance` receives counts of compressed bytes read."""
+    """Decompress a file in the format of its suffix; call `advance` with each number of compressed bytes read."""
     try:
         opened = path.open("rb")
     except OSError as error:

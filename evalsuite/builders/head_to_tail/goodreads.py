@@ -28,7 +28,7 @@ PAGES = QuestionTemplate("goodreads-book-pages", "book")
 SERIES = QuestionTemplate("goodreads-book-series", "book")
 ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
 ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
-# Conditions on the best known edition, by template.
+# SQL conditions that a book's best-known edition must meet, by template.
 _BOOKS = {
     AUTHOR: "true",
     PUBLISHER: "publisher IS NOT NULL",
@@ -109,7 +109,7 @@ class Book:
 class Goodreads(DumpSource):
     """Goodreads' dump in a workspace."""
 
-    # Only the paper's mix asks for identifiers.
+    # Only the paper's mix of questions asks for ISBNs.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
 

@@ -164,7 +164,7 @@ FILES = (
     "title.principals.tsv.gz",
 )
 _SERIES = ", ".join(f"'{kind}'" for kind in SERIES)
-# Conditions on the titles of each template.
+# SQL conditions that the titles of each template must meet.
 _TITLES = {
     START_YEAR: f"kind IN ({_SERIES})",
     RELEASE_YEAR: f"kind NOT IN ({_SERIES})",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalsuite.builders.head_to_tail.dump_reader import Check
 
 
-# Half of the 2 GB that a build may use; Python and the readers' buffers need the other half.
+# Memory limit of the database: half of a build's 2 GB, because Python and the readers' buffers need the other half.
 MEMORY = "1GB"
 
 

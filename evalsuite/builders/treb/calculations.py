@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
 
-LEAST = 0.1  # smallest nonzero amount of a statistic, because answers have two decimals
+LEAST = 0.1  # smallest absolute value of a nonzero statistic, because answers have two decimals
 # Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),
@@ -282,7 +282,7 @@ def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | No
 
 
 def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:
-    if abs(pvalue - LEVEL) < CLOSE:  # implementations of a test differ a little
+    if abs(pvalue - LEVEL) < CLOSE:  # p-values of different implementations of a test differ slightly
         return None
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

@@ -78,7 +78,7 @@ class Sheet:
         if is_meaningless(name) or _names_a_code(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # The column has at most two values, or shares of a year in which a law held among zeros and ones.
+        # The column has at most two values, or zeros and ones with fractions (a law held for a share of the year).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
@@ -86,7 +86,7 @@ class Sheet:
             return not _names_an_amount(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
         numbered = counts_rows or (name == self.names[0] and _are_row_numbers(cells))
-        # Whole numbers that recur may be numbers of schools or herds, unless the name states a quantity.
+        # Recurring whole numbers may identify schools or herds, unless the column's name states a quantity.
         recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
         unnamed = recurring and not _names_a_quantity(name)
         return (numbered or unnamed) and not _names_an_order(name) and not _are_years(cells)

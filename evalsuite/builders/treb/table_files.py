@@ -135,7 +135,7 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
         raise ValueError("workbooks need openpyxl: pip install 'evalsuite[sandbox]'") from error
     try:
         with (
-            warnings.catch_warnings(action="ignore"),  # The warnings concern unused styles and validations.
+            warnings.catch_warnings(action="ignore"),  # openpyxl warns of styles and validations that are not read.
             closing(load_workbook(path, read_only=True, data_only=True)) as book,
         ):
             for sheet in book.worksheets:

@@ -103,7 +103,7 @@ def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
     """Return the distinct values of all rows, sorted within each row, and the row of each."""
     import numpy as np
 
-    # The least value is that of a blank cell, -2.
+    # The smallest value is -2, which stands for a blank cell.
     size = int(np.max(table)) + 3
     rows, values = np.divmod(np.unique(table + 2 + size * np.arange(len(table))[:, None]), size)
     return values - 2, rows

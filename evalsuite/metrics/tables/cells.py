@@ -34,7 +34,7 @@ LOOK_ALIKE = (
 SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
-MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # One of these begins or joins each piece of markup in ASCII.
+MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # A text without a match contains no ASCII markup.
 LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 

@@ -243,7 +243,7 @@ def _find_displaced_lines(pair: TablePair) -> TablePair:
     if overlap.f1 == 1.0 or not (left.width and fits_full_alignment(left.rows) and fits_full_alignment(right.rows)):
         return pair
     if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
-        return pair  # No value is in another row or column than wanted.
+        return pair  # Every shared value is already in the wanted row and column.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
         rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)

@@ -386,7 +386,7 @@ class TextReader:
         return place
 
     def _read_fraction(self, place: int, middle: int) -> int:
-        """Join both arguments by a slash, because without a slash one half would become 12."""
+        """Join both arguments by a slash, because otherwise one half would be read as 12."""
         end = self.source.find_group_end(middle)
         self._fractions += 1
         for start, stop in ((place, middle), (middle, end)):

@@ -159,7 +159,7 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 def _strip_layer(answer: str, markup: Format) -> str:
     if markup == "markdown":
         # Remove fences line by line, because the names of tables may be outside of them.
-        # A tab at the start or end of a line separates a blank cell.
+        # Keep tabs at the start and end of a line, because they separate blank cells.
         return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
     blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_pieces(block, piece))]
@@ -207,7 +207,7 @@ PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
 HTML_ROW = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
 GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
-RULE_AROUND_SPAN = re.compile(r"\+[-=].*[-=]\+")  # A rule of a grid that a cell over several rows interrupts.
+RULE_AROUND_SPAN = re.compile(r"\+[-=].*[-=]\+")  # A grid's rule, interrupted by a cell that spans several rows.
 GRID = re.compile(r"^[ \t]*[+\u251c\u255f\u2560\u255e\u2523\u2520][-=\u2500-\u256c]", re.MULTILINE)
 CORNER = re.compile(r"(?<=[-=:])\+|\+(?=[-=:])")
 RULE_PART = re.compile(r"\+[-=:]+\+")

@@ -94,7 +94,7 @@ class Matching:
         return matched, rest
 
     def _take_run(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
-        """Take a run and the equal elements around it, including frequent ones; return their number and the rest."""
+        """Extend a run by adjacent equal elements, even frequent ones; return its length and the other rectangles."""
         a_low, a_high, b_low, b_high = rectangle
         before = self._count_common_end((a_low, a_start, b_low, b_start))
         after = self._count_common_start((a_start + length, a_high, b_start + length, b_high))
@@ -146,7 +146,7 @@ def _measure_equality(limit: int, equal: Callable[[int, int], bool]) -> int:
     return size
 
 
-Rectangle = tuple[int, int, int, int]  # Start and end in the first sequence, start and end in the second.
+Rectangle = tuple[int, int, int, int]  # A start and an end in the first sequence, then in the second.
 NOT_INDEXED = -1
 
 
