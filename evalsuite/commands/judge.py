@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-SCORES = "scores.jsonl"  # The file in the folder `again/judge` with the scores of all judges so far.
+SCORES = "scores.jsonl"  # File name, in the folder `again/judge`, of the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """The options of a session that `evalsuite judge` also accepts."""
 

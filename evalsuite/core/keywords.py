@@ -1,4 +1,4 @@
-"""Check keyword arguments that are passed on, so that an unknown name raises an error where the user wrote the name.
+"""Check generation parameters among keyword arguments; an unknown name raises an error where the user wrote it.
 
 Solvers, judges and benchmarks take generation parameters beside their own arguments. A misspelt name would
 reach the model's server, which would ignore it or refuse every call. So only these names are accepted:

@@ -33,7 +33,7 @@ def mark_secrets(base_url: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a text with this name is a secret."""
+    """Tell whether the value of a parameter with this name is a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 

@@ -149,7 +149,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add the scorers' agreement with the benchmark's own checker to the description if a file contains it."""
+    """Add to the description how often the scorers agree with the benchmark's own checker, if a file says this."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement

@@ -57,7 +57,7 @@ class EarlyEnding:
             self._stop(reason)
 
     def set_order(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
-        """Set the order in which the gates' tests use the results."""
+        """Set the order in which the gates' statistical tests use the results."""
         self._order = PlannedOrder(items)
         if self._goes_on:
             self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}

@@ -299,7 +299,7 @@ class OpenRun:
         self._stop(str(error))
 
     def is_failure_covered(self, case: str, benchmark: str) -> bool:
-        """Tell whether a case's failure does not fail the session, because a gate or the quarantine covers the case."""
+        """Tell whether a case may fail without failing the session, because a gate or the quarantine excuses it."""
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
 
     def _is_held(self, case: str) -> bool:

@@ -62,7 +62,7 @@ class Models:
         self._overrides = self._settings.model_params
 
     def make_meter(self, scope: str) -> Meter:
-        """Return a meter for one case, or for another part of a session that numbers its requests separately."""
+        """Return a meter of requests and usage for one case, or for another part of a session."""
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
     def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:

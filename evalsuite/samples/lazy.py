@@ -66,7 +66,7 @@ class LazySamples(Sequence[Sample]):
         return [LazySample(id_, self._make) for id_ in self.ids]
 
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
-        """Replace the tags of all samples."""
+        """Return lazy samples with other tags, which a function computes from each sample."""
 
         def make(id_: str) -> Sample:
             sample = self._make(id_)

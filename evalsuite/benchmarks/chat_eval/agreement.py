@@ -162,7 +162,7 @@ class RatedResponses:
 
 
 def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, CorrectedMean]]:
-    """Estimate the first system's win rate and each aspect's mean from a judge's scores and a part of the labels."""
+    """Estimate the first system's win rate and each aspect's mean from judge scores and some of people's labels."""
     estimates = []
     for name, tally in judges:
         compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
@@ -185,7 +185,7 @@ def _remove_mode(row: Row) -> str:
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a mean with a fifth of the labels, but at least `FEWEST` labels; every run uses the same labels."""
+    """Correct a judge's mean by a fifth of people's labels, at least `FEWEST`; every run uses the same labels."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)

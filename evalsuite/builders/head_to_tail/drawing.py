@@ -70,7 +70,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has few answers, all of them text, and reveals no answer."""
+    """Tell whether a question contains none of its answers, which must be texts and at most `MOST_ANSWERS`."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question

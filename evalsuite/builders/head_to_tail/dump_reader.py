@@ -44,7 +44,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
 
 
 class _CountedFile:
-    """A file that reports the bytes read; `at` is their sum."""
+    """A file that reports each number of bytes read; `at` is the total."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self._file, self._advance, self.at = file, advance, 0
@@ -129,7 +129,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
                 for block in blocks:
                     out.write(block)
         except BrokenPipeError:
-            pass  # The reader has finished, or has failed and raises its own error.
+            pass  # Ignore the broken pipe: its reader has finished, or has failed and raises its own error.
         except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             failures.append(error)
 

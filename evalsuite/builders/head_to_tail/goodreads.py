@@ -160,7 +160,8 @@ class Goodreads(DumpSource):
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # Select the best edition by a number, because the database can spill aggregates of numbers but not of texts.
+        # Select the best edition by a number, because the database can spill aggregates of numbers, but not of texts,
+        # to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {self._write_lot_sql("book")} AS lot,

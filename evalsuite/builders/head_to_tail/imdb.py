@@ -61,7 +61,7 @@ DEPARTMENT = QuestionTemplate("imdb-person-department", "person")
 SPECIALTY = QuestionTemplate("imdb-person-specialty", "person")
 KNOWN_FOR = QuestionTemplate("imdb-person-known-for", "person")
 
-# Entries in the list of roles that are not characters.
+# Entries in a person's list of roles that do not name a character.
 _NOT_A_CHARACTER = re.compile(
     r"(?:self|himself|herself|themsel(?:f|ves)|itself)\b.*|"
     r"(?:various|additional|other|multiple)(?: (?:characters?|roles?|voices?))?|"

@@ -73,7 +73,8 @@ _KINDS = {
     "Repository": "preprint",
     "Thesis": "thesis",
 }
-# Equal titles have an equal hash of MAG's form without case and punctuation. The hash saves memory; two titles
+# Equal titles are found by a hash of MAG's normalised title, which has no case and punctuation. The hash saves memory;
+# two titles
 # collide with a probability of about 1 in 10^19.
 _CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 

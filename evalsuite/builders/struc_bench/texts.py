@@ -103,7 +103,7 @@ def _report_failures(file: Path, failures: Mapping[int, str]) -> None:
         sys.stderr.write(f"{file}, item {', '.join(map(str, places[:MOST_NAMED]))}{more}: {reason}\n")
 
 
-ATTEMPTS = 3  # Maximum requests for a text; each repeated request states the fault of the previous answer.
+ATTEMPTS = 3  # Maximum requests per text; each repeated request states what was wrong with the previous answer.
 ASKED: Mapping[Format, str] = {
     "markdown": "Say how many tables there are and what each is called; of each, how many rows and columns it has, "
     "the names of its columns and of its rows in their order, and which cells are left empty; and how rows and "

@@ -13,7 +13,8 @@ class SubtaskBrief:
     computed: bool = True
 
 
-# Keyed by the stem of the subtask's file. Source of the tasks: arXiv 2506.18421, Table 1 and appendix.
+# Keys are the names of the subtasks' files, without the suffix. Source of the tasks: arXiv 2506.18421, Table 1 and
+# appendix.
 BRIEFS = {
     "Table_General_Operations": SubtaskBrief(
         "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share"
@@ -47,8 +48,8 @@ BRIEFS = {
         "calculate a number whose formula depends on conditions in the data"
     ),
 }
-STEPS = 3  # Minimum steps in a chain.
-FULL = 5  # A discriminator's best mark.
+STEPS = 3  # Minimum number of steps in a question's chain of steps.
+FULL = 5  # The best mark that a discriminator (a model that rates questions) can give.
 COLUMN_NAMING = "Table_Column_Naming"
 TASKS = {name: brief.task for name, brief in BRIEFS.items()} | {
     COLUMN_NAMING: "name a column that has lost its name",

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]  # Indexes in the first and the second sequence, ascending in the first.
-LIKENESS = 0.5  # The weight of similar characters compared with equal cells.
+Pairs = list[tuple[int, int]]  # An index in the first and one in the second sequence; first indexes ascend.
+LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
 PROFILE_SIZE = 64
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""

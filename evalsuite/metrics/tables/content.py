@@ -118,7 +118,7 @@ class ContentComparison:
     """All wanted tables, each with its predicted table."""
 
     pairs: tuple[TablePair, ...]  # One pair for each wanted table, in order.
-    extra: tuple[ValueGrid, ...] = ()  # Predicted tables that match no wanted table, not even in an earlier version.
+    extra: tuple[ValueGrid, ...] = ()  # Predicted tables that are not a version of any wanted table.
 
     @property
     def overlap(self) -> Overlap:
@@ -138,8 +138,8 @@ def compare_content(
     """Compare predicted tables with wanted tables.
 
     If an answer contains several versions of one table, such as a draft and its correction, the last one is
-    compared. If a table was split into several, its parts are compared as one table if the joined table is more
-    similar.
+    compared. The parts of a split table are compared as one table if the joined table is more similar to the wanted
+    table.
     """
     order = {"row_order": row_order, "column_order": column_order}
     left, right = (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 JSON_VALUE = re.compile(r"[\[{](?=\s*[\[{\"])")
 DEEPEST_JSON = 8
-MOST_ATTEMPTS = 100  # Maximum positions at which a JSON value seems to begin but is invalid.
+MOST_ATTEMPTS = 100  # Maximum number of failed attempts to parse a JSON value in a text.
 
 
 def find_json_tables(text: str) -> list[CellGrid]:

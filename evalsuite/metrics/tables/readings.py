@@ -213,7 +213,7 @@ CORNER = re.compile(r"(?<=[-=:])\+|\+(?=[-=:])")
 RULE_PART = re.compile(r"\+[-=:]+\+")
 POLARS_TYPE = re.compile(r"[iuf]\d{1,3}|str|bool|date|time|cat|enum|binary|null|object|[a-z]+\[.*\]")
 POLARS_SHAPE = re.compile(r"shape: \([\d_,]+, [\d_,]+\)")
-DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A row of Jira or MoinMoin.
+DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A table row in Jira's or MoinMoin's markup.
 BAR_IN_CODE = re.compile(r"`[^`|]*\|[^`]*`|(?<![\\$])\$[^$|]*\|[^$]*\$")
 BOX_BARS = "│┃┆┇┊┋╎╏║╽╿"
 BAR = re.compile(f"[|{BOX_BARS}]")

@@ -79,7 +79,7 @@ class Matching:
         return matched
 
     def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
-        """Take all longest runs, from left to right; return the rectangles between them."""
+        """Match all longest runs of equal elements, from left to right; return the rectangles between them."""
         length, candidates = self._substrings.find_longest_runs(rectangle)
         if not length:
             return self._count_common_start(rectangle), []
@@ -151,7 +151,7 @@ NOT_INDEXED = -1
 
 
 class SubstringNames:
-    """Names of all substrings whose length is a power of two; equal substrings of both sequences have equal names.
+    """Numbers of all substrings whose length is a power of two; equal substrings of both sequences have equal numbers.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). `NOT_INDEXED` is equal to
     nothing.
