@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.models.openai import OpenAIBackend
 
 WINDOW: Literal["24h"] = "24h"  # The only completion window that the API offers.
-MARK = "evalsuite"  # Metadata key of a batch's marker, by which the batch is found again.
+MARK = "evalsuite"  # Metadata key of a batch's marker, by which a later session finds the batch.
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LATEST = 20  # Maximum pages to search for a batch whose id was never received.
 

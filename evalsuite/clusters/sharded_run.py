@@ -110,7 +110,7 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     try:
         database = Database(journal, read_only=True)
     except RunError:
-        # The session has not finished creating the journal.
+        # Return no records yet, because the session has not finished creating the journal.
         return [], number
     try:
         rows = database.all("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)

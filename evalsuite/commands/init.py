@@ -64,7 +64,7 @@ class PytestFile:
     """The file from which pytest reads a project's settings."""
 
     path: Path
-    section: str  # The name of the section with pytest's settings, as in its header.
+    section: str  # The section with pytest's settings, as written in its header.
     gated: bool
 
     @property

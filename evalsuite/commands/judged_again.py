@@ -196,7 +196,7 @@ class _JudgeCalls:
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def write_change(self, kind: str, text: str) -> str | None:
-        """Let the judge's model change a text and then check the change; None if the check refutes the change."""
+        """Let the judge's model change a text and check that the meaning changed or stayed as intended; else None."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible(kind, text, changed):
             return None
@@ -232,7 +232,7 @@ class _MutationTest:
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # A detected corruption with its score, by case.
+        caught: dict[str, tuple[Case, float]] = {}  # By case: a corrupted answer that lost points, and its score.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_cases(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
@@ -246,8 +246,8 @@ class _MutationTest:
     def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
         """List the cases that people pass; if people pass no case, list the cases that the judge passes.
 
-        If scores are not pass/fail, the better half passes. Cases with the lowest score are left out, because they
-        cannot lose points.
+        If scores are not pass/fail, the better half passes. Cases with the lowest possible score are left out, because
+        their score cannot fall when the answer is corrupted.
         """
         scores, lowest = self.judge.scores, self.judge.scale[0] if self.judge.scale else 0.0
         able = [case for case, score in scores.items() if score > lowest]

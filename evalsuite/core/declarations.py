@@ -44,7 +44,7 @@ being_imported: list[Path] = []
 
 started_sessions: list[str] = []  # root directories of this process's pytest sessions that have loaded the plugin
 TEST_FILES = ("test_*.py", "*_test.py")
-RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # a folder that contains any of these is a run's folder
+RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # a folder with any of these files is a run's folder
 
 
 def is_run_folder(folder: Path) -> bool:
@@ -60,7 +60,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _is_in_run_folder(path: Path, root: Path) -> bool:
-    """Tell whether a path, or a folder around it below the root directory, is a run's folder or contains runs."""
+    """Tell whether a path, or a parent below the root directory, is a run's folder or directly contains runs."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run_folder(folder) or any(map(is_run_folder, folder.iterdir())) for folder in folders)
 

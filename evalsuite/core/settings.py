@@ -329,7 +329,7 @@ class Settings:
 
     @property
     def judge_params(self) -> dict[str, Any]:
-        """The values of `judge_param`, read like `model_params`."""
+        """The values of `judge_param`: JSON numbers, true, false and null, or else text."""
         return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
@@ -348,7 +348,7 @@ OPTIONS = tuple(
 )
 
 
-OWN_PACKAGES = ("auto", "own")  # values of `program_env` for which no environment is built before the cases are known
+OWN_PACKAGES = ("auto", "own")  # with these values of `program_env`, no environment is built before collection
 
 
 def restore_settings(plain: Mapping[str, Any]) -> Settings:
@@ -369,7 +369,7 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
         option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
     if not is_decided_otherwise:
-        # If the ini file has gates, `gate` always counts as given, so the earlier command's gates are added here.
+        # Add the earlier command's gates here, because `gate` always counts as given if the ini file has gates.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)

@@ -111,7 +111,7 @@ def check_reports(folder: Path) -> None:
 
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
-        # Try to make a folder, because permissions prove nothing: even a superuser cannot make a folder in /proc.
+        # Try to make a folder, because permissions are not sufficient: even a superuser cannot make a folder in /proc.
         Path(tempfile.mkdtemp(prefix=".evalsuite-", dir=nearest)).rmdir()
     except OSError as error:
         raise SettingsError(

@@ -206,7 +206,7 @@ def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[fl
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
         number = math.nan
-    except OverflowError:  # An integer too large for a float; its digits would fill the message.
+    except OverflowError:  # An integer is too large for a float; leave out its digits, which would fill the message.
         number = value = math.inf
     if not math.isfinite(number):
         raise ScoringError(
@@ -278,7 +278,7 @@ def _read_cell_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # The closure's cell is still empty, because the function refers to itself.
+        # A recursive function's closure cell may still be empty.
         return None
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-SAME_PRESS = 1.0  # Seconds within which SIGINT counts as the same key press, repeated by a wrapper such as `uv run`.
+SAME_PRESS = 1.0  # Seconds within which a second SIGINT counts as the same key press (`uv run` sends it again).
 _received: list[int] = []
 _interrupted: list[float] = []
 _last_words: list[tuple[int, str]] = []

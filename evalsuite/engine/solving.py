@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SolvedCase:
-    """The transcript and the judgements of a case whose test comes next."""
+    """The transcript and the judges' scores of a case, made before the case's test begins."""
 
     transcript: Transcript | None  # The transcript; None if solving failed or the benchmark has no solver.
     # Scores by name, one mapping per scorer that had to wait for a call or other input.

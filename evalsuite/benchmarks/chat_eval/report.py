@@ -200,7 +200,7 @@ def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
 
 
 def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
-    """Make the rows of metrics without a judge; one tally suffices, because all judges have the same responses."""
+    """Make the rows of metrics that need no judge; one tally suffices, because all judges rate the same responses."""
     metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
     measured = {name: RatedResponses.from_metric(tally, name) for name in metrics}
     return [

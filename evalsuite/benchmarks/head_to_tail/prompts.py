@@ -137,11 +137,10 @@ class PromptMode:
 
     description: str
     # The value `general` shows two questions of general knowledge, one of them unanswerable. In `template`, another
-    # question of
-    # the same template replaces the answerable question.
+    # question of the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
-    # `unsure` asks the model to say "unsure" and shows an example; `guess` asks the model to guess.
+    # With `unsure`, the prompt asks the model to say "unsure" if it does not know; with `guess`, to guess.
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
     cloze: bool = False  # Whether to ask for the missing words of a sentence with a gap.
     natural: bool = False  # Whether to ask only questions that people are likely to ask.

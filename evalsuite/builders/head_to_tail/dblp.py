@@ -142,7 +142,7 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-# Elements that are not works, parsed only to free their memory.
+# XML elements that are not works; they are parsed only so that their memory can be freed.
 _OTHERS = ("person", "www")
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The entities that XML itself declares.
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")

@@ -196,7 +196,7 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
-        # Unless the pool is exhausted, take one question per entity, because more entities can be drawn.
+        # Take one question per entity while more entities can be drawn, so that questions cover many entities.
         turns = 1 if (name, bucket) in left else None
         fitting = islice(_select_suitable(ask(by_id[name], entity)), turns)
         candidates[name, bucket] += [
@@ -232,8 +232,8 @@ class Partition:
 
     By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
     least a third of the total popularity. The torso extends to two thirds of the total popularity, and the tail
-    contains all other entities. Entities of equal
-    popularity are in the same bucket. If all popularity is zero, all entities are in the tail.
+    contains all other entities. Entities of equal popularity are in the same bucket. If all popularity is zero, all
+    entities are in the tail.
     """
 
     def __init__(self, entities: Mapping[int, int]) -> None:

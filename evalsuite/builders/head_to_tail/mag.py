@@ -74,8 +74,7 @@ _KINDS = {
     "Thesis": "thesis",
 }
 # Equal titles are found by a hash of MAG's normalised title, which has no case and punctuation. The hash saves memory;
-# two titles
-# collide with a probability of about 1 in 10^19.
+# two titles collide with a probability of about 1 in 10^19.
 _CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 

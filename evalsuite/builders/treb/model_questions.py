@@ -234,7 +234,7 @@ def describe_table(sheet: Sheet) -> str:
     return f"{sheet.table.limit_rows(SHOWN_ROWS).write_markdown()}{left_out}"
 
 
-# Maximum columns per table that are tried until a question is accepted.
+# Maximum number of columns to try per table until a question about a column's name is accepted.
 MOST_COLUMNS = 3
 # The file of answers in the output folder, so that a repeated build asks only new questions.
 STORE = "answers.sqlite"

@@ -193,7 +193,7 @@ FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
 # Distinct whole numbers that all have the same number of digits are codes if they have at least this many digits.
 SHORTEST_CODE = 7
-LONGEST_NUMBER = 15  # Maximum digits that a float represents exactly.
+LONGEST_NUMBER = 15  # Maximum decimal digits that a float preserves.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")
 # `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.

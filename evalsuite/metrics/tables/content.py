@@ -64,7 +64,7 @@ class ValueGrid:
 
     @cached_property
     def covered(self) -> dict[tuple[int, int], int]:
-        """The positions that spans fill beside their first positions, each with the number of its span."""
+        """The positions that a span fills in addition to its first position, each with the span's number."""
         places: dict[tuple[int, int], int] = {}
         for number, span in enumerate(self._spans):
             for row in range(span.row, min(span.row + span.rows, len(self.rows))):
@@ -238,7 +238,7 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align two tables in any order, perhaps transposed; keep the given pair if it is better or a table is large."""
+    """Align two tables in any order, perhaps transposed; keep the given alignment if none is better."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and fits_full_alignment(left.rows) and fits_full_alignment(right.rows)):
         return pair
@@ -271,7 +271,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 blank += 1
                 continue
             is_data = two > right.head and beside > 0
-            # A fact has three parts of equal weight: the value, and the names of its row and column.
+            # A cell counts by thirds: for its value, its row's name and its column's name.
             share = (1 + row_name + column_name) / 3 if is_data else 1.0
             if texts[column] == wanted_texts[beside]:
                 equal += 1
@@ -291,8 +291,9 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
     """Rate the names of aligned lines, each given by its position in both tables.
 
-    The name of another line counts 0.0, because the line's values are then wrong statements. A name with a typo counts
-    1.0, because its cell already counts as wrong. A name under a span need not be repeated.
+    A row or column under another line's name counts 0.0, because its values are then wrong statements. A name with a
+    typo counts 1.0, because its cell already counts as wrong. A name that is blank on one side counts 1.0 if a span
+    covers its position.
     """
     known = [
         (place, beside, "" if place is None else left.get_value(place), right.get_value(beside))

@@ -24,7 +24,7 @@ def compute_levenshtein_similarity(prediction: Sequence[str], reference: Sequenc
 
     if not reference:
         return 0.0
-    # The hint is a guess that the sequences are similar; it saves time and never changes the result.
+    # `score_hint` is a guess of the distance; it can save time and never changes the result.
     distance = Levenshtein.distance(prediction, reference, score_hint=len(reference) // 32)
     return 1.0 - distance / (2 * len(reference))
 
