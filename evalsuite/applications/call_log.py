@@ -51,7 +51,7 @@ class _Conversation:
     """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
-    # The messages of the last call, without its reply, as `_key` identifies them.
+    # The keys (made by `_key`) of the last call's messages, without its reply.
     keys: list[object] = field(default_factory=list)
     # Indices of messages that are replies of the model and that the application sent again with changed text.
     rewritten: set[int] = field(default_factory=set)
@@ -89,7 +89,7 @@ class CallLog:
     """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
-    # The errors of calls that failed for good. If any call failed so, the case measured nothing.
+    # Errors of calls that failed permanently. If there is any, the case has no valid score.
     failures: list[Exception] = field(default_factory=list)
     # Numbers for the calls, drawn in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))

@@ -61,7 +61,7 @@ class CaseApi:
         self._stores = stores
         # Names of fields that are not sent to the model.
         self._left_out = set() if left_out is None else left_out
-        # Finds the model for a requested name.
+        # Function that finds the model for a requested name.
         self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _making = threading.Lock()
-"""Held while a case's API is made, because the case's threads and the event loop may request the API at once."""
+"""Lock for making a case's API, because the case's threads and the event loop may request the API at once."""
 
 
 class CaseModel(ModelHandle):
     """The model of one case; it logs every call. Call all methods in the background loop's thread.
 
     Attributes:
-        log: the requests and answers.
-        effects: the tool calls of the case.
+        log: the case's model requests and answers.
+        effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
-        models: the models by the names that an application requests; empty if this model answers all requests.
+        models: models by the name that an application requests; empty if this model answers requests for any name.
         faults: the faults to inject; None for simulators and judges.
     """
 
@@ -79,7 +79,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send(self, request: Request) -> Completion:
-        # If a case sends a further request, the case itself has cancelled the earlier requests.
+        # A case that sends a further request has itself cancelled its unfinished requests.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
@@ -93,7 +93,7 @@ class CaseModel(ModelHandle):
             params: further parameters by their OpenAI names (`dimensions`).
 
         Raises:
-            ModelError: the call failed for good.
+            ModelError: the call failed permanently.
         """
         return [decode_vector(vector) for vector in (await self.embeddings(texts, **params)).embeddings]
 
@@ -102,7 +102,7 @@ class CaseModel(ModelHandle):
 
         Args:
             texts: the texts to embed.
-            name: the embedding model, at this model's address; None for this model.
+            name: name of an embedding model at this model's address; None for this model.
             params: further parameters.
         """
         # The run's generation parameters apply to chat only, not to embeddings.
@@ -140,7 +140,7 @@ class CaseModel(ModelHandle):
         try:
             yield
         except RequestRefused:
-            # The request itself is wrong, which the application may have expected.
+            # An invalid request is not the case's error, because the application may handle the error.
             raise
         except EvalsuiteError as error:
             self.log.failures.append(error)
@@ -198,7 +198,7 @@ class CaseModel(ModelHandle):
 
     @property
     def is_finished(self) -> bool:
-        """Whether `finish` has nothing to do, because no endpoint is open and no cancelled call must be stored."""
+        """Whether no endpoint is open and no cancelled call must be stored, so that `finish` has nothing to do."""
         return not (self._endpoints or self.meter.cancelled)
 
 

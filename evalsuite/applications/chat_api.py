@@ -38,7 +38,7 @@ STATUS_OF: Mapping[type[EvalsuiteError], int] = {
 
 
 class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error of the run
-    """An application's request that cannot be answered; the message is for the application's author."""
+    """An application's request that cannot be answered; the error message is for the application's author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def error_answer(status: int, message: str, kind: str = "invalid_request_error")
 
 
 def failed_call(error: EvalsuiteError) -> HttpAnswer:
-    """Make the answer for a model call that failed for good."""
+    """Make the answer for a model call that failed permanently."""
     status = getattr(error, "status", None) or STATUS_OF.get(type(error), 502)
     return error_answer(status, str(error), type(error).__name__)
 
@@ -97,12 +97,12 @@ def read_object(content: bytes) -> dict[str, Any]:
 
 
 def refusal(name: str, value: Any) -> BadRequest:
-    """Make the error for a field that cannot be passed to the model."""
+    """Make the error for a request field that cannot be passed to the model."""
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
 def text_or_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
-    """Make the arguments of a message: text lines, or parts if a part is not text."""
+    """Make the arguments of a `Message`: the parts joined as lines, or the parts themselves if one is not text."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
     return {"parts": parts}
@@ -128,17 +128,17 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
-"""Fields that are not generation parameters, because a streamed answer is the same answer."""
+"""Request fields about streaming. They are not generation parameters, because streaming does not change the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """The parsed content of a request."""
+    """The parsed content of an API request."""
 
     messages: tuple[Message, ...]  # The conversation.
     tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
     params: Mapping[str, Any]  # Generation parameters.
-    # Fields that concern only the server (effort, thoughts, caches) and are not sent to a chat model.
+    # Request fields about effort, thoughts or caches, which are not sent to a chat model.
     left_out: tuple[str, ...] = ()
 
 
@@ -236,7 +236,7 @@ def write_logprobs(completion: Completion) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """The parsed content of a request."""
+    """The parsed content of an API request."""
 
     model: str  # The model's name in the application's request.
     texts: tuple[str, ...]  # The texts to embed, in order.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.chat_api import HttpAnswer
 
 BASE_URL = "http://evalsuite.invalid/v1"
-"""A placeholder that nothing connects to: no host's name ends with `.invalid` (RFC 2606)."""
+"""Placeholder address to which no connection is made: no host's name ends with `.invalid` (RFC 2606)."""
 KEY = "the-gateway-holds-the-key"
 
 
@@ -32,7 +32,7 @@ class _Transport:
 
     @staticmethod
     def _find_timeout(request: httpx2.Request) -> float | None:
-        """Return the seconds that the caller waits for an answer, from `with_options(timeout=...)`; None if not set."""
+        """Return the caller's time limit in seconds, set by `with_options(timeout=...)`; None if it is not set."""
         seconds: float | None = request.extensions.get("timeout", {}).get("read")
         return seconds
 
@@ -60,7 +60,7 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
     """The transport of `OpenAI`, for any thread except the event loop's."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request; cancel the request after its own time-out."""
+        """Answer one request; cancel the request after its time-out."""
         if self._on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "

@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 def effect(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function of the application that a replayed or resumed case must not run again.
+    """Decorate an application's function, so that replayed and resumed cases do not run it again.
 
-    Such a case gets the earlier result, also inside a tool or another such function that was interrupted. Outside of a
-    case's solver, the function runs normally. Calls are matched by the order of their start, so parallel calls must
-    start in a fixed order. A call that raises is not stored.
+    Replayed and resumed cases get the stored result, even if the call is within a tool or another decorated function
+    that was interrupted. Outside of a case's solver, the function runs normally. Calls are matched by the order of
+    their start, so parallel calls must start in a fixed order. A call that raises is not stored.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.

@@ -5,7 +5,7 @@
     ├── DatasetError              a file of samples does not have the expected contents
     ├── RunError                  a run's folder is missing or damaged, or cannot be written
     ├── InternalError             evalsuite itself failed: a mistake in its code
-    ├── ModelError                a model call failed for good
+    ├── ModelError                a model call failed permanently
     │   ├── BackendUnavailable    the model cannot be reached at all: extra, key or server missing
     │   ├── RequestRefused        the server rejected the request for good
     │   ├── CallFailed            every retry failed
@@ -76,7 +76,7 @@ NEVER_EXCUSED = frozenset({RunError.__name__, InternalError.__name__})
 
 
 class ModelError(EvalsuiteError):
-    """A model call failed for good."""
+    """A model call failed permanently: it will not be retried."""
 
 
 class BackendUnavailable(ModelError):  # noqa: N818 - reads as what it says

@@ -44,7 +44,7 @@ class Model(Protocol):
                 default.
 
         Raises:
-            ModelError: the call failed for good.
+            ModelError: the call failed permanently.
         """
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Model:

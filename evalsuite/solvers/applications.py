@@ -1,4 +1,4 @@
-"""Runs functions and programs as solvers, and converts their results to transcripts."""
+"""Runs functions and programs as solvers, and converts the results to transcripts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
     from evalsuite.core.types import Sample
 
-ANSWER = "answer"  # The field of an application's result with the answer.
+ANSWER = "answer"  # Default name of the result field that holds an application's answer.
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
-    A plain function gets a model whose methods block. If a model call failed for good, its error is the case's error
+    A plain function gets a model whose methods block. If a model call failed permanently, its error is the case's error
     even if the function caught it, because an answer without the model measures nothing.
     """
     try:
@@ -77,7 +77,7 @@ def read_result(result: Any, answer: str = ANSWER) -> Transcript:
     """Convert a solver's result to a transcript.
 
     Text is the answer. In a mapping, a dataclass or a pydantic model, the field named by `answer` is the
-    answer, and the other fields become facts.
+    answer, and the other fields become the transcript's facts.
     """
     if isinstance(result, Transcript):
         return result
@@ -185,7 +185,7 @@ class ProgramApplication:
                 stderr=asyncio.subprocess.PIPE,
                 env=dict(env),
                 cwd=self.cwd,
-                # Start a new process group, so that the program's child processes can be ended with it.
+                # Start a new process group, so that the program and its child processes can be killed together.
                 start_new_session=True,
             )
         except OSError as error:
@@ -233,7 +233,7 @@ class Application:
         collector = model.api.spans = SpanCollector(uuid4().hex)
         with collector.collect_from_process():
             transcript = await self.target.reply(question, exchange)
-        # A replay takes the recorded spans, because new spans would have other durations.
+        # A replay uses the recorded spans, because new spans would have other durations.
         model.log.spans += map(read_span, await model.effects.once("spans of the application", {}, collector.take))
         return transcript
 
@@ -273,8 +273,8 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
 
     Args:
         target: a function, or a program's command: a list of arguments, or text that is split like a shell command.
-        url: address of a service, in place of a target.
-        request: body for a service, or a function of the question and the session id that returns the body; None means
+        url: address of a service, if there is no `target`.
+        request: body of a service's request, or a function of (question, session id) that returns the body; None means
             `{"input": "{input}", "session": "{session}"}`.
         headers: HTTP headers for a service; messages never show their values.
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
@@ -285,7 +285,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         cwd: working directory of a program; None for pytest's working directory.
         spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the
             `kind` `span`, `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and `agent`,
-            `tool` and `documents` if the span has these. A program finds the receiver at OTEL_EXPORTER_OTLP_ENDPOINT.
+            `tool` and `documents` if the span has these. OTEL_EXPORTER_OTLP_ENDPOINT has the receiver's address.
             Model calls that bypassed the gateway are read from the spans. The limits per question are 32 MiB and 10,000
             spans.
 

@@ -1,4 +1,4 @@
-"""A conversation between an agent and a user: the shape of tau-bench's tasks (arXiv 2406.12045)."""
+"""A conversation between an agent and a user, as in tau-bench's tasks (arXiv 2406.12045)."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class UserEpisode:
 def _open_user(
     persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
 ) -> tuple[UserEpisode, EpisodeTools]:
-    """Open the episode of a persona with tools; return the episode and the agent's remaining tools."""
+    """Open the episode of a persona with tools; return the episode and the tools that remain for the agent."""
     tools = {tool.document.name: tool for tool in opened.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
         raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
@@ -160,7 +160,7 @@ class ApplicationEpisode:
         return ""
 
     async def make_transcript(self) -> Transcript:
-        """Make the transcript from the application's model calls that evalsuite served, else from the conversation."""
+        """Make the transcript from the application's model calls; if evalsuite served none, from the conversation."""
         facts = {**self._facts, **await describe_states(self._worlds)}
         if self._exchange.model.log.calls:
             return Transcript("", facts=facts)
@@ -188,10 +188,10 @@ def conversation(
     Args:
         agent: tools, `tool_loop(..., ending="text")` to configure the agent further, or `application(...)`.
         user: a `Persona` or a `Scripted`.
-        world: makes the world of each conversation; the world's tools are added to the agent's tools.
+        world: makes the world (tools that share state) of each conversation; its tools are added to the agent's tools.
         policy: the agent's system prompt; None keeps the prompt of `agent`.
         max_turns: maximum number of messages of the user.
-        until: a function of the agent's message; true ends the conversation.
+        until: a function of the agent's message; the conversation ends when the function returns true.
 
     Raises:
         SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application has a `policy`

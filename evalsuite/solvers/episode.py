@@ -1,4 +1,4 @@
-"""The turns of a tool-using episode, and the protocol that writes and reads turns."""
+"""The turns of a tool-using episode, and the interface of the formats in which turns are written and read."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Turn:
     """One turn of the model, parsed by the tool protocol."""
 
     thought: str  # The model's reasoning, in its own words.
-    calls: Sequence[Call] = ()  # The calls to run; none if the turn is malformed.
+    calls: Sequence[Call] = ()  # The calls to run; empty if the turn is malformed.
     fault: str | None = None  # The kind of malformation; None for a well-formed turn.
     words: str = ""  # The sentence that explains the malformation to the model.
-    answer: str | None = None  # The text that ends the episode; None if the episode continues or a call ends it.
+    answer: str | None = None  # The final answer as plain text; None if the episode continues or ends by a tool call.
 
 
 class TurnProtocol(Protocol):
-    """The format in which a model sees its tools, writes calls, and reads observations."""
+    """The format of the tool list, the model's tool calls, and the tools' results (observations)."""
 
     @property
     def finishes(self) -> bool:
-        """Whether a call of `finish` ends an episode; otherwise a plain text answer ends it."""
+        """Whether a call of the tool `finish` ends an episode; if not, a plain text answer ends the episode."""
         ...
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
@@ -57,7 +57,7 @@ class TurnProtocol(Protocol):
         ...
 
     def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
-        """Return the `tools` of a request."""
+        """Return the value of a request's field `tools`."""
         ...
 
     def read(self, completion: Completion) -> Turn: ...
@@ -67,7 +67,7 @@ class TurnProtocol(Protocol):
         ...
 
     def show_observation(self, call: Call, observation: str) -> Message:
-        """Return the message that shows the model an observation."""
+        """Return the message that shows the model a tool's result."""
         ...
 
     def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
@@ -86,19 +86,19 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """The solver for both protocols; made by `react` and `tool_loop`."""
+    """The solver for ReAct and for native tool calls; made by `react` and `tool_loop`."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
     # The sources of each episode's tools. `finish` is added, and `ask_to_user` if there is a user, unless the sources
     # already contain documents of these names.
     tools: Sequence[ToolSource]
     user: User | None = None  # The user who answers `ask_to_user`; None if the tool is not offered.
-    max_turns: int = MAX_TURNS  # Maximum number of turns of the model.
+    max_turns: int = MAX_TURNS  # Maximum number of the model's turns per episode.
     # Number of malformed turns in a row after which the episode ends; None means no limit.
     patience: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
-    tool_seconds: float = TOOL_SECONDS  # Time limit of one call, in seconds.
-    # Time limit of all calls of an episode together; None means no limit. The models' time does not count, so
+    tool_seconds: float = TOOL_SECONDS  # Time limit of one tool call, in seconds.
+    # Time limit in seconds of all tool calls of an episode together; None means no limit. Model calls do not count, so
     # that a replay ends at the same call as the run.
     seconds: float | None = None
     # Maximum number of tokens that the model under test may use in an episode, including prompts; None means no limit.
@@ -212,7 +212,7 @@ class Episode:
         await self.run_calls(number, turn.calls)
 
     async def run_calls(self, number: int, calls: Sequence[Call]) -> None:
-        """Run the calls of a turn in parallel. Calls after the end of the episode are only recorded."""
+        """Run the calls of a turn in parallel. Calls after a successful `finish` are only recorded."""
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))
@@ -222,7 +222,7 @@ class Episode:
             return
         self.record_call(number, calls[end], *await self.run_call(calls[end]))
         if self.answer is None:
-            # The call of finish was malformed and did not end the episode, so run the remaining calls.
+            # The call of `finish` was malformed and did not end the episode, so run the remaining calls.
             await self.run_calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
@@ -296,7 +296,7 @@ class Episode:
         }
 
     def find_time_limit(self, tool: Tool) -> float | None:
-        """Return the time limit of a call in seconds; None if the executor is not `timed`."""
+        """Return the time limit of a tool call in seconds; None if the tool's executor is not `timed`."""
         if not getattr(tool.executor, "timed", False):
             return None
         if self.loop.seconds is None:
@@ -342,7 +342,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class _Finish:
-    """Ends the episode with the answer."""
+    """Executor of the tool `finish`, which ends the episode with an answer."""
 
     episode: Episode
     kind: str = "episode"
@@ -353,7 +353,7 @@ class _Finish:
 
 
 class _AskUser:
-    """Passes a question to the episode's user."""
+    """Executor of the tool `ask_to_user`, which passes a question to the episode's user."""
 
     def __init__(self, episode: Episode, user: User) -> None:
         self.episode, self.user, self.kind = episode, user, f"{user.kind} user"

@@ -32,7 +32,7 @@ _FENCE = re.compile(
 _PYTHON = ("python", "py", "python3")
 # Match a whole run of signs at once, because trying every part of the run would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block marked as Python, whose fence may follow text. Text may also follow the language and the closing fence.
+# A block marked as Python. Text may precede its opening fence, and follow the language and the closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -40,7 +40,7 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# End tokens that chat templates leave in an answer. The pattern is reversed, because a search for the end of a text
+# End tokens that chat templates leave in an answer, as a reversed pattern, because a search for the end of a text
 # would be quadratic in blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
@@ -144,7 +144,7 @@ def _without_margin(code: str, margin: str) -> str:
 
 
 def _list_json_texts(text: str) -> list[str]:
-    """List the texts of the answer's first JSON object, one of which may be a program."""
+    """List the string values of the answer's first JSON object, because one of them may be a program."""
     try:
         found, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     except (ValueError, RecursionError):
@@ -178,7 +178,7 @@ def _read(code: str) -> ast.Module:
 
 
 def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
-    """Parse code, if necessary without notebook commands, margin or prompts; return it unchanged if nothing parses."""
+    """Parse code, if necessary without notebook commands, margin or prompts; return unparseable code unchanged."""
     # Replace an indented command by `pass`, because its block must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
@@ -200,7 +200,7 @@ def _does_what_is_asked(tree: ast.Module, defines: Collection[str], *, calls_onl
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and not calls_only:
         return True
-    # A bare word or number is Python, too, so code without a fence has to call `print`.
+    # A single word or number is valid Python, so code without a fence must call `print`.
     return any(
         isinstance(node, ast.Call)
         and (
@@ -243,13 +243,13 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
     """Check whether a block uses a name that only an earlier block binds."""
     tree = _parse(block)[1]
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
-        return False  # The block uses or tests what an earlier block defines.
+        return False  # The earlier block defines the requested names; this block only uses or tests them.
     before = [other for code in earlier if (other := _parse(code)[1]) is not None]
     return any(unbound_names(tree) & bound_names(other) for other in before)
 
 
 _BOX = r"\boxed{"
-# Boxes, braces and escaped characters; a backslash directly before a box is not an escape.
+# LaTeX boxes, braces and escaped characters; a backslash directly before `\\boxed` is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
 # LaTeX macros for styles and fonts, which do not change their text. The innermost macros are removed first.
 _STYLED = re.compile(
@@ -263,7 +263,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 def last_boxed(text: str) -> str | None:
     r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without a box."""
-    opened: list[int | None] = []  # For each open brace: where the content starts if it is a box, else None.
+    opened: list[int | None] = []  # For each open brace: the offset of the content if the brace opens a box, else None.
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
         if sign[0] in ("{", _BOX):

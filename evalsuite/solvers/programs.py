@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Returns a sample's tables, keyed by the variable names in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# Writes a program that prints a description of the tables that variables of the given names hold.
+# Writes a program that prints a description of tables, given the names of the variables that hold the tables.
 Describe = Callable[[Sequence[str]], str]
 
 # Match only top-level names. If `a.b` is missing, package `a` is installed, so the model invented the submodule.
@@ -90,13 +90,13 @@ def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message,
 
 
 def _fill(template: str, question: str, tables: str) -> str:
-    # Replace in one pass without str.format, because all three texts may hold braces.
+    # Replace in one pass without str.format, because the template, question and tables may contain braces.
     values = {"{input}": question, "{tables}": tables}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
 def _name_ending(execution: Execution) -> str:
-    """Say how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
+    """Name the outcome of a program: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
     if execution.error is None:
@@ -126,7 +126,7 @@ class ProgramSolver:
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
-        """Return a sample's tables and the first messages."""
+        """Return a sample's tables and the first messages for the model."""
         tables = await run_in_thread(self.tables, sample)
         description = await self._describe(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
@@ -143,7 +143,7 @@ class ProgramSolver:
         return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
-        """Collect a transcript's facts about a program: its ending, the sandbox's tier, and how it was found."""
+        """Collect a transcript's facts about a program: outcome, sandbox tier, and how the program was found."""
         environment, package = self.sandbox.environment, _find_missing_package(execution)
         return {
             "program": _name_ending(execution),
@@ -232,8 +232,8 @@ def program_of_thought(
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
             tables) that returns the user's message or a whole conversation.
-        tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
-        describe: writes a program that describes the tables of these names; None means no description.
+        tables: returns a sample's tables by variable name; by default the tables in the metadata field `tables`.
+        describe: writes a program that prints a description of the named tables; None means no description.
         sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
         timeout: seconds for one program.
         params: generation parameters by their OpenAI names.
@@ -241,7 +241,7 @@ def program_of_thought(
     Raises, when it is called with a sample:
         SandboxUnavailable: this machine has no working sandbox.
         SandboxError: a table cannot be loaded.
-        ModelError: the call failed for good.
+        ModelError: the call failed permanently.
     """
     checked = select_generation_params(program_of_thought, params)
     return ProgramOfThought(sandbox or Sandbox(), sandbox is None, prompt, tables, describe, timeout, checked)
@@ -337,8 +337,8 @@ def interleaved(
             tables) that returns the user's message or a whole conversation.
         result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0
             remaining rounds, the message asks for the final answer.
-        tables: returns a sample's tables by the names of their variables; by default the metadata's `tables`.
-        describe: writes a program that describes the tables of these names; None means no description.
+        tables: returns a sample's tables by variable name; by default the tables in the metadata field `tables`.
+        describe: writes a program that prints a description of the named tables; None means no description.
         sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
         timeout: seconds for one round of code.
         params: generation parameters by their OpenAI names.
@@ -346,7 +346,7 @@ def interleaved(
     Raises, when it is called with a sample:
         SandboxUnavailable: this machine has no working sandbox.
         SandboxError: a table cannot be loaded.
-        ModelError: a call failed for good.
+        ModelError: a call failed permanently.
     """
     own, checked = sandbox is None, select_generation_params(interleaved, params)
     return Interleaved(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)

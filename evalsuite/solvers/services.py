@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LARGEST_ANSWER = 64 * 2**20  # Maximum bytes of a service's answer.
 LONGEST_ERROR = 2000  # Maximum characters of a failed answer in the error message.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
-EFFECT = "request to the service"  # The name under which the journal stores a request to the service.
+EFFECT = "request to the service"  # Name under which the journal (store of calls) records a request to the service.
 LINE_END = re.compile(r"\r\n|\r|\n")  # Other separators such as U+2028 may occur unescaped in JSON.
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
@@ -39,7 +39,7 @@ class Exchange:
     sample: Sample
     model: CaseModel
     world: Any = None  # The value of a function's parameter `world`; the case scores its state.
-    session: str = field(default_factory=lambda: uuid4().hex)  # Also the trace id: 32 hexadecimal digits.
+    session: str = field(default_factory=lambda: uuid4().hex)  # Id of the case and its trace: 32 hex digits.
     cookies: aiohttp.CookieJar | None = None
 
 
@@ -115,7 +115,7 @@ class ServiceApplication:
         return bytes(content)
 
     def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
-        """Find the answer in JSON, in the pieces of a stream, or as plain text; other fields become facts."""
+        """Return the answer in JSON, a stream or plain text, and the other fields, which become facts."""
         if kind == "text/event-stream":
             events = list(_list_events(text))
         elif kind.endswith("json"):

@@ -30,11 +30,11 @@ class Generate:
         head = (Message("system", self.system),) if self.system else ()
         if not isinstance(sample.input, str):
             return (*head, *sample.input)
-        # Avoid str.format, because an input or a template may hold braces.
+        # Avoid str.format, because an input or a template may contain braces.
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Call the model once; further values that an application returns become the transcript's facts."""
+        """Call the model once; further values of an application's answer become the transcript's facts."""
         messages = self.messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
@@ -49,7 +49,7 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
     """Make one call per sample.
 
     Args:
-        system: a system message put before the input.
+        system: a system message before the user's message.
         template: the user's message, in which the sample's input replaces `{input}`; unused if the input is a
             conversation.
         params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`); parameters of one server
@@ -62,7 +62,7 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
 
 
 async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
-    """Return the text under `answer` in the sample's metadata."""
+    """Return the text in the field `answer` of the sample's metadata."""
     return Transcript(answer_of(sample))
 
 
@@ -75,7 +75,7 @@ def answer_of(sample: Sample) -> str:
 
 
 def ready_made(file: str, benchmark: str) -> Solver:
-    """Take each answer from a file instead of a model; find it by the sample's id, with or without the mode."""
+    """Take answers from a file instead of a model; the file's keys are sample ids, with or without the mode."""
 
     async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

@@ -36,7 +36,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """The native protocol, in which the server separates calls from text.
+    """The native protocol, in which the server separates tool calls from text.
 
     A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought
     is the message's text, or its reasoning if the text is empty. If `finish` is not offered, a message without calls is
@@ -44,7 +44,7 @@ class Functions:
     """
 
     system: str = _FUNCTIONS_SYSTEM  # The system message; empty for none.
-    finishes: bool = True  # Whether a call of `finish` ends an episode.
+    finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
@@ -54,7 +54,7 @@ class Functions:
         return [document.openai() for document in documents]
 
     def read(self, completion: Completion) -> Turn:
-        """Read the calls of a message, or its fault: `no_call`, `empty_action`, `unparseable`."""
+        """Read a message's calls; for a malformed message, the fault: `no_call`, `empty_action` or `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
             return Turn(completion.reasoning.strip(), answer=completion.text.strip())
@@ -74,7 +74,7 @@ class Functions:
         return Turn(thought, calls)
 
     def said(self, completion: Completion) -> Message:
-        """Return the message with its calls repaired, because servers refuse invalid names and arguments."""
+        """Return the message with repaired calls, because servers refuse invalid tool names and arguments."""
         return Message("assistant", completion.text, tuple(map(_repair_call, _number_calls(completion))))
 
     def show_observation(self, call: Call, observation: str) -> Message:
@@ -88,7 +88,7 @@ class Functions:
 
 
 def _number_calls(completion: Completion) -> list[ToolCall]:
-    """Give the calls distinct ids, because some servers do not."""
+    """Give the calls distinct ids, because some servers send none or the same id twice."""
     ids = [call.id for call in completion.tool_calls]
     distinct = all(ids) and len(set(ids)) == len(ids)
     return [
@@ -132,7 +132,7 @@ class ReAct:
     """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after the input."""
 
     examples: Sequence[Sequence[Message]] = ()  # Example episodes in the form that the model should write.
-    finishes: bool = True  # Whether a call of `finish` ends an episode.
+    finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
 
     def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         shown = "\n".join(document.text() for document in documents)
@@ -143,7 +143,7 @@ class ReAct:
         return (Message("system", system), *chain.from_iterable(self.examples), *rest)
 
     def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
-        """Offer nothing, because the system message has the tools."""
+        """Return no tools, because the system message describes the tools."""
         return ()
 
     def read(self, completion: Completion) -> Turn:
@@ -204,13 +204,13 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     Args:
         tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
             episode, so that episodes do not share state.
-        user: answers the tool `ask_to_user`; None does not offer this tool.
+        user: answers calls of the tool `ask_to_user`; None means that the model does not get this tool.
         examples: example episodes with other tools, placed before the sample's input as turns of the conversation.
         max_turns: maximum number of turns of the model.
         patience: number of malformed turns in a row after which an episode ends; None means no limit.
         observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
-        tool_seconds: time limit of one call; a slower call fails, and the model reads the failure.
-        seconds: time limit of all calls of an episode together; None means no limit.
+        tool_seconds: time limit of one tool call in seconds; a slower call fails, and the model reads the failure.
+        seconds: time limit in seconds of all tool calls of an episode together; None means no limit.
         tokens: maximum number of tokens that the model may use in an episode, including prompts; None means no limit.
         dollars: maximum cost of the model in an episode, in US dollars; None means no limit.
         params: generation parameters; temperature 0.3 and top_p 0.5 unless given.

@@ -272,7 +272,7 @@ class Persona:
         Raises:
             SettingsError: no model is named to play the user.
             ToolError: the model said nothing.
-            ModelError: the call failed for good.
+            ModelError: the call failed permanently.
         """
         player = self.find_player(model)
         prompt = [Message("system", self.write_role(sample)), GREETING, *map(show_line, spoken)]

@@ -19,16 +19,16 @@ LOADING = "/sandbox/loading"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The resources of one program; each round has its own time limit.
+    """Resource limits of one program; each round has its own time limit.
 
     Attributes:
-        memory: bytes of address space, per process and for all processes of a program together.
-        files: bytes of the program's private tmpfs.
-        file: bytes of a single file.
-        output: bytes that a program may print in a round.
+        memory: maximum bytes of address space, for each process and for all processes of a program together.
+        files: maximum bytes of the program's private tmpfs.
+        file: maximum bytes of a single file.
+        output: maximum bytes that a program may print in a round.
         processes: maximum number of simultaneous processes and threads together.
-        descriptors: open files per process.
-        waiting: bytes that all sessions between two rounds may use together before a new session has to wait. Only
+        descriptors: maximum number of open files per process.
+        waiting: total bytes of all sessions that wait for their next round; above this, a new session has to wait. Only
             memory that a session does not share with the warm interpreter counts.
     """
 

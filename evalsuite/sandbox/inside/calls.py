@@ -17,7 +17,7 @@ CallNumbers = dict[str, tuple[int | None, int | None]]
 
 
 def _read_numbers(table: str) -> CallNumbers:
-    """Read entries of a call's name and its numbers on x86_64 and aarch64; `-` stands for a missing call."""
+    """Parse entries `name x86_64-number aarch64-number`; `-` means that the machine type lacks the system call."""
     entries = (entry.split() for entry in table.split(","))
     return {name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in entries}
 
@@ -43,7 +43,7 @@ DENIED = {
     # Sockets. A connected pair of streams is allowed. bind and connect would make a socket reachable by other
     # programs, and setsockopt would enlarge buffers, which no limit counts.
     **_read_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
-    # Locks and watches on files that the host's processes also use.
+    # Locks and watches on files, because the host's processes use the same files.
     **_read_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
     # Administration of the machine.
     **_read_numbers(
@@ -51,22 +51,22 @@ DENIED = {
         "finit_module 313 273, delete_module 176 106, modify_ldt 154 -"
     ),
 }
-# Calls that reach other processes and files of the same user if no namespace hides them.
+# Calls that, without namespaces, reach other processes and files of the same user.
 UNCONFINED = _read_numbers(
     "setsid 112 157, setpgid 109 154, setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
     "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, migrate_pages 256 238, "
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
-# Landlock does not cover these calls. The filter lets them succeed without effect, so that copying files still works.
+# File operations that Landlock cannot restrict. Here they succeed without effect, so that copying files still works.
 IDLE = _read_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
 )
-# Calls allowed only on the program's first process; `prlimit64` also on the calling process (pid 0).
+# Calls that may affect only the program's first process; `prlimit64` also the calling process (pid 0).
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
-# Leases and directory notices on files that the host's processes use.
+# fcntl commands for leases and directory notices, because the host's processes use the same files.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
 NAMESPACE_FLAGS = 0x7E020000  # all CLONE_NEW flags of clone: mounts, cgroups, uts, ipc, users, pids, net
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
@@ -79,7 +79,7 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16
 
 
 def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
-    """Make the filter for a machine type, as instructions of classic BPF."""
+    """Make the seccomp filter for a machine type, as classic BPF instructions."""
     column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
@@ -97,7 +97,7 @@ def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: boo
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # A datagram socket of a pair could send data and descriptors to any path.
+    # Allow no datagram socket pairs, because such a socket could send data and descriptors to any path.
     steps += [
         (_EQUALS, 0, 6, SOCKETPAIR[machine]),
         (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),

@@ -25,11 +25,11 @@ _UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
 
 
 class TableFiles:
-    """The tables of one program as files.
+    """Provides the tables of one program as files.
 
     Args:
         contents: comma-separated values by variable name; None if a table exists only as a DataFrame.
-        frames: functions that load a table again, because the program may change its variables.
+        frames: functions that load a table again, because the program may have changed the DataFrame.
     """
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Callable[[], Any]]) -> None:
@@ -81,7 +81,7 @@ class TableFiles:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Tell whether a file exists, or whether `open` would provide a table in its place."""
+        """Tell whether a file exists, or `open` would provide a table in place of the missing file."""
         if self._exists(path) or self._find_extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
@@ -133,7 +133,7 @@ class TableFiles:
         return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
-        """Find the table with the name `stem`; otherwise assign tables to paths in the order of opening."""
+        """Find the table with the name `stem`; without one, assign tables to paths in the order of opening."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:
@@ -159,7 +159,7 @@ class TableFiles:
     def _write_workbook(self, name: str, target: str) -> None:
         frame = self._frames[name]()
         written = f"{target}.draft.xlsx"
-        # pandas writes columns of several levels only together with the index.
+        # pandas cannot write multi-level columns without the index.
         frame.to_excel(written, index=frame.columns.nlevels > 1)
         Path(written).rename(target)
 
@@ -198,10 +198,10 @@ def _decode(content: bytes, encoding: str) -> str:
 
 
 KINDS = (".png", ".csv", ".txt")
-# Maximum bytes of a file and number of files that the host receives; the host keeps fewer.
+# Maximum bytes per file, and maximum number of files, that the host receives; the host keeps fewer.
 LARGEST, MOST = 1 << 20, 16
 FIGURES = 4
-# Precedes each file: the lengths of its UTF-8 name and of its content.
+# Header of each sent file: the lengths of the file's UTF-8 name and of its content.
 HEAD = struct.Struct(">HI")
 FileStates = dict[str, tuple[int, int]]
 
