@@ -105,7 +105,7 @@ class ModelSession:
 
         with closing(Answers.open(self._store, read_only=True)) as answers:
             is_empty = not len(answers)
-        # An empty store means that the model was never reached.
+        # Delete an empty store, because the model was never reached.
         if is_empty:
             self._store.unlink()
 

@@ -257,7 +257,7 @@ class Prefetcher:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # Pass None for a started case, because its result may be removed before the loop runs this call.
+            # Pass None for a started case, because its result may be removed before the event loop runs this call.
             self._background.soon(self._begin, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:

@@ -33,7 +33,7 @@ BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
 # The paper's domain of each source.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
-# The name of the shipped questions in reports.
+# The name by which reports call the shipped questions.
 SHIPPED = "shipped samples"
 _SHIPPED = Path(__file__).parent / "data"
 _SHAPE = "[entity, template id, question, answer]"

@@ -65,7 +65,7 @@ class CandidateList:
     exhausted: bool
 
 
-# The outer key is the template, the inner key the bucket.
+# Maps a template, then a bucket, to the candidate questions.
 Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
@@ -322,7 +322,7 @@ class DumpSource(QuestionSource):
 class Selection:
     """The chosen questions; each template has the same number of questions in every bucket."""
 
-    # The outer key is the template, the inner key the bucket.
+    # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
     empty: Mapping[QuestionTemplate, Sequence[str]]  # Templates without questions, with their empty buckets.

@@ -29,7 +29,7 @@ class TemplatePair:
     number: float | None = None
 
 
-# Returns None if a table does not allow the question.
+# Makes a question about a table; returns None if the table does not allow the question.
 PairMaker = Callable[["Sheet", Random], "TemplatePair | None"]
 
 
