@@ -24,7 +24,7 @@ def escape_formula(value: Exported) -> Exported | str:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-WIDTH = 2 * NormalDist().inv_cdf(0.975)  # The width of a normal 95% interval, in standard errors (about 3.92).
+WIDTH = 2 * NormalDist().inv_cdf(0.975)  # Width of a normal 95% interval, in standard errors (about 3.92).
 
 
 def make_lm_eval_results(run: Run) -> dict[str, Any]:
@@ -67,7 +67,7 @@ INSPECT_FORMAT = 2
 
 
 def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
-    """Convert one benchmark of a run to a log of inspect."""
+    """Convert one benchmark of a run to an evaluation log of inspect."""
     bench = run.benchmarks[benchmark]
     records = [run.read(row.case) for row in bench.tally]
     started = str(run.info.get("started", ""))

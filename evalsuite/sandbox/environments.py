@@ -1,4 +1,4 @@
-"""The packages that programs may import: this process's own environment, or a named environment that uv builds.
+"""The packages that sandboxed programs may import: those of this process, or a named environment built by uv.
 
 A named environment is a folder of packages in the user's cache. The folder is built once and never changed; its name
 contains the hash of the requirements.
@@ -57,11 +57,11 @@ class ProgramEnvironment:
     name: str  # `own`, the name of a named environment, or a requirements file
     interpreter: Interpreter
     packages: tuple[str, ...]  # Folders that are searched for packages.
-    installed: Mapping[str, str]  # Versions by package; for `own`, only the packages in `MENTIONED`.
+    installed: Mapping[str, str]  # Package versions by name; `own` (this process) lists only `MENTIONED`.
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits, equal if Python and packages have the same versions."""
+        """16 hexadecimal digits; equal for environments with the same versions of Python and packages."""
         return digest([self.interpreter.version, sorted(self.installed.items())])
 
     @cached_property
@@ -157,7 +157,7 @@ def own_interpreter() -> Interpreter:
 
 
 def other_interpreter(executable: str) -> Interpreter:
-    """Ask another interpreter of this machine where it is installed."""
+    """Describe another interpreter of this machine by running it."""
     command = [executable, "-I", "-c", _DESCRIBE]
     answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
     base, prefix, libraries, version = json.loads(answer.stdout)
@@ -187,7 +187,7 @@ def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], Non
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                # Another process may have built the environment in the meantime.
+                # Another process may have built the environment since the first check.
                 if not target.is_dir():
                     say(f"building the program environment {name} in {target} (once)")
                     _install(name, requirements, interpreter, target)

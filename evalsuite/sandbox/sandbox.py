@@ -29,7 +29,7 @@ TIMEOUT = 10.0
 
 @dataclass(slots=True)
 class _LoopState:
-    """State of one event loop."""
+    """A sandbox's state in one event loop."""
 
     loop: asyncio.AbstractEventLoop
     cores: asyncio.Semaphore
@@ -48,7 +48,7 @@ class Sandbox:
         preload: modules to import once, before any program; missing ones are skipped.
         tiers: the acceptable kinds of isolation on this machine; the first that works is used
             (`bubblewrap`, then `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with
-            SandboxFusion's protocol. The default is the run's `--sandbox`, or else the tiers of this machine.
+            SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
         environment: the packages that programs may import, see `environments.environment`. The default is the run's
             `--program-env`, or else the environment that `usual` names.
         usual: name of the environment in runs without `--program-env`; by default this process's own environment.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "sign missing", "blank"})
-"""Verdicts of cells with the correct value."""
+"""Verdicts (results of comparing cells) that mean a correct value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TableComparison:
     tables: int = 0  # The number of wanted tables.
     # Numbers of missing, unwanted and displaced tables, rows and columns; the keys are texts such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
-    names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong predicted and a wanted name.
+    names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong and a wanted row or column name.
     cells: list[CellPair] = field(default_factory=list)  # All data cells that are in both tables.
     lost: list[str] = field(default_factory=list)  # Wanted data cells in rows or columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
@@ -224,9 +224,9 @@ def measure_abilities(
     comprehension and pragmatics are left out.
 
     Args:
-        form: the share of all facts of form that are fulfilled.
+        form: the share of all facts of form (checks of layout and markup) that are fulfilled.
         markup: the share of facts about the markup that are fulfilled, see `measure_markup`.
-        share: the share of the answer's characters that belong to its table.
+        share: the share of the answer's characters that belong to the answer's table.
     """
     if not comparison.tables:
         return {"formatting": form}

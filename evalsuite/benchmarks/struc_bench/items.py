@@ -44,7 +44,7 @@ class HumanScores:
 class RatedOutput:
     """The mean scores that people gave to one output."""
 
-    content: float  # The mean score.
+    content: float  # The mean score for content.
     format: float  # The mean score for structure and format.
     # Each person's two scores; the key is a number in place of the person's name.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | No
 def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
     """Return the ratings of one model's outputs by item.
 
-    A rating without a model's name counts for every model, unless the item has ratings under the model's name.
+    A rating without a model's name counts for every model, unless the item has ratings that name the model.
     """
     by_sample: dict[str, list[HumanScores]] = {}
     for score in scores:
@@ -153,7 +153,7 @@ WORDS: Mapping[Format, frozenset[str]] = {
     "latex": frozenset({"latex", "tex"}),
     "markdown": frozenset({"table", "tables", "text", "raw", "rawtext", "markdown", "rotowire"}),
 }
-"""Words in a file's name that show the format, in the order in which they are tried: `html_table.json` is HTML."""
+"""Words in a file's name that identify its format, in the order of their tests: `html_table.json` is HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def find_format(path: Path) -> Format | None:
 
 
 FORMAT_NAMES: Mapping[Format, str] = {"markdown": "Raw text", "latex": "LaTeX", "html": "HTML"}
-"""The formats' names, in the order of the paper's Table 2."""
+"""Displayed names of the formats, in the order of the paper's Table 2."""
 
 ANSWER: Mapping[Format, str] = {
     "markdown": "Write each table row on its own line, cells between | characters, the column names first. "

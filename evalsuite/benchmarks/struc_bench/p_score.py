@@ -29,7 +29,7 @@ LABELS = {
     aspect: tuple(f"{word}{gap}similarity{end}" for word in words for gap in "_ " for end in ("", f"{gap}score"))
     for aspect, words in (("content", ("content",)), ("structure", ("structural", "structure")))
 }
-"""The fields that the paper's own prompt requests."""
+"""The JSON fields that the paper's prompt requests from the judge."""
 FORM = '{"reasoning": "...", "content": 0, "structure": 0}'
 TEMPERATURE = 0.1
 PLACEHOLDER = re.compile(r"\{(format|form|highest|tables|half|input1|input2)\}")
@@ -59,8 +59,8 @@ class PScore:
 
     content: float  # Similarity of the contents, in [0, 10].
     format: float  # Similarity of the structures, in [0, 10].
-    log: tuple[Mapping[str, Any], ...]  # All messages; first those with the prediction as the first table.
-    signature: str = ""  # A line to cite with the scores; it identifies how they were made.
+    log: tuple[Mapping[str, Any], ...]  # All messages; the order (prediction, reference) comes first.
+    signature: str = ""  # A line to cite with the scores; it identifies the judge model, prompt and settings.
 
 
 async def request_p_score(

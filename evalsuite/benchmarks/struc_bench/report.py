@@ -170,7 +170,7 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         ]
         if rows:
             yield Table(name, columns, rows, note)
-            note = ""  # Only the first table has the note.
+            note = ""  # The note is shown only below the first table.
 
 
 def _estimate_metric(tally: Tally, metric: str) -> Cell:
@@ -263,7 +263,7 @@ def _compute_share(count: Sequence[int] | None) -> float | None:
 
 
 def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Make the paper's Table 3, if people's scores were given."""
+    """Make the paper's Table 3 (agreement of metrics with people), if people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
         outputs = [row for row in line.tally if "people" in row.facts]

@@ -80,8 +80,8 @@ METRICS = {
 }
 """The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"  # 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
-FORM = "form"  # The fact with the checklist of form.
-CELLS = "cells"  # The fact with the counts of wanted and wrong cells, see `_count_wrong`.
+FORM = "form"  # Name of the fact that stores whether each check of form was passed.
+CELLS = "cells"  # Name of the fact that stores counts of wanted and wrong cells, see `_count_wrong`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
 LONGEST_NAME = 24  # Maximum characters of a column's name in the fact `CELLS`.
 MOST_NAMED = 3  # Maximum differing cells in a case's note.
@@ -114,7 +114,7 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 class TableScorer:
-    """Scores that need no model."""
+    """Computes the scores that need no model."""
 
     def __init__(self, *, row_order: bool = True) -> None:
         self._tex, self._row_order = TexCheck(), row_order
@@ -248,7 +248,7 @@ class PScorer:
 
 ABSENT = "pdflatex is not installed where these cases were scored: on Debian, apt-get install texlive-latex-recommended"
 TEX_FOLDERS = ("/usr/bin", "/usr/share/texlive", "/usr/share/texmf", "/var/lib/texmf", "/etc/texmf")
-"""The folders of TeX Live as Debian installs it."""
+"""The folders of Debian's TeX Live packages."""
 TEX_PACKAGES = (
     *("booktabs", "array", "amsmath", "amssymb", "graphicx", "multirow", "longtable", "tabularx", "makecell"),
     *("xcolor", "colortbl", "hhline", "siunitx", "tabularray", "threeparttable", "dcolumn", "diagbox", "tabulary"),

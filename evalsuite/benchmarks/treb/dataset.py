@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class TrebOptions:
     """The keyword arguments of TReB in `@benchmark`."""
 
-    max_tokens: int = 2048  # Limit of one completion.
+    max_tokens: int = 2048  # Maximum tokens of one model answer.
     # Sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
     temperature: float | None = 0.2
     # The model's context length in tokens; 8192 in the paper. In TCoT, a table may have half as many characters, as in
     # the published code. In PoT and ICoT, the description of the data frames may use about half of the context.
     context: int = 8192
-    timeout: float = 10.0  # Seconds for one program or round.
+    timeout: float = 10.0  # Time limit in seconds for one program or one round of a program.
     published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.
 
     @classmethod
@@ -105,7 +105,7 @@ def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[Question
 
 
 def _expand_modes(modes: Iterable[str]) -> set[str]:
-    """Return the modes in which samples run; empty if the benchmark decides."""
+    """Return the requested modes; empty if none is requested, so that each subtask runs in its own modes."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
         wanted |= {"tcot_markdown", "tcot_html"}
@@ -135,7 +135,7 @@ def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sampl
         id=f"{record.id}|{mode}",
         input=record.question,
         target=record.answer,
-        # The cases store the request for published rows, because the report has no other access to the options.
+        # Store the option `published` as a tag of the cases, because the report cannot read the options.
         tags=tags | ({"published": "shown"} if published else {}),
         metadata={"tables": record.tables, "number": record.number, "rules": record.rules},
     )

@@ -28,8 +28,8 @@ SKILLS = {
     "ADA": "Advanced Data Analysis",
 }
 TCOT, POT, ICOT = "TCoT", "PoT", "ICoT"
-# The paper's column for each tag `mode`. Questions without a table have the tag `tcot`, because their prompts do not
-# depend on Markdown or HTML.
+# The paper's column for each value of the tag `mode`. Questions without a table have `tcot`, because their prompts do
+# not depend on Markdown or HTML.
 COLUMN_OF = {"tcot": TCOT, "tcot_markdown": TCOT, "tcot_html": TCOT, "pot": POT, "icot": ICOT}
 TABLE_MODES = ("tcot_markdown", "tcot_html", "pot", "icot")
 TEXT_MODES = ("tcot_markdown", "tcot_html")
@@ -47,7 +47,7 @@ class Subtask:
 
     @property
     def name(self) -> str:
-        """The displayed name: `Table Fact Checking`."""
+        """The displayed name, such as `Table Fact Checking`."""
         return self.file.replace("_", " ")
 
     @property
@@ -97,7 +97,7 @@ def find_subtask(written: str) -> Subtask | None:
 
 
 def _write_letters(written: str) -> str:
-    # Paper and files differ in the plural ("Operation", "Operations").
+    # The paper and the files differ in plural forms ("Operation", "Operations").
     return re.sub(r"[^a-z]", "", written.lower()).rstrip("s")
 
 
@@ -124,7 +124,7 @@ class RecordSource:
     where: str
 
     def make_error(self, field: str, found: str, expected: str) -> DatasetError:
-        """Make the error for one field."""
+        """Make the error for an invalid field of the record."""
         return DatasetError(self.path, f"{self.where}, field {field!r}", found, expected)
 
 
@@ -136,18 +136,18 @@ class QuestionRecord:
     subtask: Subtask
     question: str  # The question, with the tables' titles if the subtask shows them.
     answer: str
-    number: str | None  # The reference as a number, with a percent sign if any; None for a text.
+    number: str | None  # The reference answer if it is a number, with its percent sign; None if it is text.
     # Each table's `csv` (path or None), `header_rows`, `markdown` and `html` (empty if absent).
     tables: tuple[Mapping[str, Any], ...]
     # The rules for answers (see `rules.py`); None if the record has no rules.
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""  # The id in the file, shared by the record's modes and translation.
+    cluster: str = ""  # The record's id in the file; all its modes and its translation have the same id.
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if there is a CSV file.
+    `shown` is the maximum number of a table's characters in a prompt. A longer table is dropped if it has a CSV file.
     """
     for where, raw in read_raw_records(path):
         yield _read_record(raw, RecordSource(root, path, where), shown)
@@ -180,7 +180,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
         require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
     ]
     try:
-        list_broken_rules("", rules)  # Malformed rules raise an error for any answer, even an empty one.
+        list_broken_rules("", rules)  # Check the rules' form: malformed rules raise an error for any answer.
     except ScoringError as error:
         raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -276,7 +276,7 @@ def _find_file_below(root: Path, written: Path) -> Path | None:
 
 
 AT_ONCE = 16 << 20
-"""Bytes. Smaller files are read as a whole, which is faster and gives errors with line and column."""
+"""Maximum bytes of a file that is read at once, which is faster than streaming and adds line and column to errors."""
 PIECE = 1 << 20
 _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -287,7 +287,7 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
-        large = False  # reading the file raises the error
+        large = False  # Reading the file below raises the error.
     yield from _read_streamed(path) if large else _read_whole(path)
 
 
@@ -353,7 +353,7 @@ class _JsonList:
             try:
                 _, end = _DECODER.raw_decode(self._text, self._at)
             except ValueError as error:
-                # Double the size each time, because each attempt parses the record from its beginning.
+                # Double the amount to read each time, because each attempt parses the record from its beginning.
                 if not self._read_more(wanted):
                     raise self._make_fault(place, "a whole JSON object") from error
                 wanted *= 2

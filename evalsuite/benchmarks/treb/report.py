@@ -121,7 +121,7 @@ PROGRAM_STATES = {
     "printed nothing": "printed nothing",
     "missing": "no program",
 }
-# Charts show the first of these metrics that was measured. The judge is first, as in the authors' leaderboard.
+# Charts show the first of these metrics that was measured. The leaderboard also uses the judge's scores.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
@@ -187,7 +187,7 @@ def _write_note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_metrics(views: Sequence[RunView]) -> list[str]:
-    """Choose the metric for the charts; empty if no metric in `PICTURED` was measured."""
+    """Return a list with the metric for the charts; empty if no metric in `PICTURED` was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
@@ -254,7 +254,7 @@ def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
         for mode, title in (("pot", "PoT"), ("icot", "ICoT")):
             cases = view.tally.where(mode=mode)
             counts = Counter(row.facts.get("program") for row in cases)
-            del counts[None]  # cases with errors have no facts
+            del counts[None]  # Cases with errors have no facts.
             if counts:
                 held = Counter(
                     " with ".join(str(row.facts[fact]) for fact in ("sandbox", "environment") if row.facts.get(fact))
@@ -285,7 +285,7 @@ LEADERBOARD_TITLE = "As on the leaderboard"
 
 
 def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
-    """Return a subtask's highest mean and the mode (TCoT, PoT or ICoT) that has it; None if nothing was judged."""
+    """Return a subtask's highest mean score and its mode (TCoT, PoT or ICoT); None if no case was judged."""
     scored = tally.scored(RANKING_METRIC).where(subtask=subtask)
     modes = dict.fromkeys(COLUMN_OF.values())
     means = [(_select_mode(scored, mode).mean(RANKING_METRIC), mode) for mode in modes]
@@ -305,7 +305,7 @@ def compute_skill_score(tally: Tally, skill: str) -> float | None:
 
 
 def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
-    """Yield a table with the leaderboard's columns, if anything was judged; `published` adds the authors' rows."""
+    """Yield a table with the leaderboard's columns if any case was judged; `published` adds the authors' rows."""
     rows: list[list[Cell]] = [_make_leaderboard_row(view) for view in views]
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
@@ -447,7 +447,7 @@ def make_submission_line(record: Record, model: str) -> dict[str, Any]:
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {
-        # The id in the files, because a translation's sample id has a number appended.
+        # Use the record's id in the file, because the sample id of a translation has an appended number.
         "id": record.tags["cluster"],
         "model_name": model,
         "question": record.input,

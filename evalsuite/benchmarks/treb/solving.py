@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 ROUNDS = 3
-CHARACTERS_PER_TOKEN = 4  # Average of English texts.
+CHARACTERS_PER_TOKEN = 4  # Average number for English texts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class WordsSolver:
 
 @dataclass(frozen=True, slots=True)
 class ModeSolver:
-    """Solves each sample with the solver of its tag `mode`; PoT and ICoT share the sandbox."""
+    """Solves each sample with the solver that its tag `mode` names; PoT and ICoT share a sandbox."""
 
     modes: Mapping[str, Solver]
     sandbox: Sandbox
@@ -114,7 +114,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
 
 
 def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a prompt whose table descriptions have at most about `tokens` tokens; the paper gives no method."""
+    """Make a prompt whose table descriptions have at most about `tokens` tokens; the paper does not say how."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(
         instructions, REMINDER, sample, shorten_to_beginning(described, limit)
@@ -178,7 +178,7 @@ def write_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
     write = SourceTable.write_html if mode == "tcot_html" else SourceTable.write_markdown
     text = write(shown)
     while len(text) > limit and shown.rows:
-        # Rows differ in length, so estimate the number that fits and drop at least one.
+        # Rows differ in length, so estimate the number of rows that fit, and drop at least one row.
         aim = len(shown.rows) * limit // len(text)
         shown = shown.limit_rows(min(aim, len(shown.rows) - 1))
         text = write(shown)
@@ -193,7 +193,7 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
     return [Message("system", instructions + counting), Message("user", question)]
 
 
-# Only this many characters at the end of a reply are searched, because parsing nested objects takes quadratic
+# Number of characters at a reply's end that are searched for JSON, because parsing nested objects takes quadratic
 # time.
 LONGEST = 100_000
 # A LaTeX backslash that is invalid in JSON: `12.5\%`.
@@ -212,7 +212,7 @@ def read_answer(text: str) -> tuple[str, bool]:
     for written in (text, _LATEX.sub(r"\\\\", text)):
         for value in reversed(find_json_objects(written)):
             if "answer" in value:
-                with suppress(RecursionError):  # Hundreds of nested lists are not an answer.
+                with suppress(RecursionError):  # Ignore lists that are nested too deeply to be an answer.
                     return unbox(_write_value(value["answer"])), True
     return unbox(text.strip()), False
 

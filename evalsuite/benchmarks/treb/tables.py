@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")
-# Use possessive quantifiers, because a line that is almost a rule would otherwise backtrack exponentially.
+# The line of dashes below a header. Possessive quantifiers prevent exponential backtracking.
 _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 
@@ -87,7 +87,7 @@ def read_beginning(path: Path, header_rows: int, rows: int) -> SourceTable:
 def parse_markdown(text: str, header_rows: int) -> SourceTable:
     r"""Read a pipe table; skip lines without a bar, and the rule below the header; `\|` is a literal bar."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
-    # Only the first line of dashes is the rule, because a data row may also consist of dashes.
+    # Only the first line of dashes ends the header, because a data row may also consist of dashes.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
     cells = [_split_cells(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):

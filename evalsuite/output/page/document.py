@@ -124,7 +124,7 @@ def encode_safe_json(value: Any) -> str:
 
 
 FOLDER = "page"  # Name of the folder next to the page that contains the chunks of a large run.
-LEVEL = 1  # zlib's compression level: each higher level doubles the time and saves only a few percent.
+LEVEL = 1  # zlib's compression level; each higher level doubles the time and saves only a few percent of the size.
 IN_FLIGHT = 8  # Maximum chunks that wait for compression, to limit memory.
 
 
@@ -276,7 +276,7 @@ def _shorten(text: Any, longest: int) -> str:
 
 
 def has_changed(row: PageRow, other: PageRow | None) -> bool:
-    """Tell whether a case has another outcome or other scores in another run."""
+    """Tell whether a case's outcome or scores differ between two runs."""
     return other is not None and (row["outcome"], row["scores"]) != (other["outcome"], other["scores"])
 
 

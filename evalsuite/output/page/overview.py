@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
-"""Sections that are left out, because the page shows their content on its first screen or among its cases."""
+"""Report sections that the page leaves out, because its first screen or its list of cases shows their content."""
 
 NOT_REPEATED = {
     "run", "resume", "replay", "shard", "gate", "baseline", "stop_when_decided", "limit", "reports",
 }  # fmt: skip
-"""Options that are not needed to repeat a single case of a run."""
+"""Command-line options that are not needed to repeat a single case of a run."""
 
 
-MOST_VALUES = 60  # a tag with more values identifies single cases instead of grouping cases
+MOST_VALUES = 60  # Maximum values of a grouping tag; a tag with more values identifies single cases.
 
 
 def describe_run(run: Run, label: str) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
     """Compare pairs of runs by every metric, over all questions and for each tag value.
 
     Args:
-        pairs: the indexes of each pair's first and second run; p-values are corrected for the number of
+        pairs: each pair's indexes of first and second run; p-values are corrected for the number of
             pairs.
     """
     ranges, rows = map_metric_ranges(runs), []
@@ -291,7 +291,7 @@ def _make_block(block: Block) -> dict[str, Any]:
 
 
 def _make_point(value: Any) -> Any:
-    """Convert a value to an object with its interval; return None if nothing was measured."""
+    """Convert a value to an object with value and interval; return None if the value was not measured."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
     return convert_cell(value)
@@ -299,7 +299,7 @@ def _make_point(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PairedRuns:
-    """A metric of two runs on the same questions."""
+    """A comparison of two runs by one metric, over the questions that both scored."""
 
     n: int  # Number of questions.
     before: float | None = None  # The mean in the first run.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
-QUIET = 600.0  # Seconds without a new record after which a run counts as killed; used if the run's lock cannot tell.
+QUIET = 600.0  # Seconds without a new record after which a run counts as killed, if its lock is inconclusive.
 
 
 def is_in_progress(folder: RunFolder) -> bool:

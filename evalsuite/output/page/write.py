@@ -82,7 +82,7 @@ def write_comparison_page(
         "estimates": [
             select_estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
         ],
-        # A history has too many pairs of runs, so each release is compared only with its reference release.
+        # In a history, compare each release only with its reference release, because there are too many pairs of runs.
         "differences": compare_run_pairs(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": convert_sections(sections, ()),
     }

@@ -1,4 +1,4 @@
-"""Show one case as a block of plain text: question, answer, target, scores with reasons, the baseline's answer."""
+"""Show one case as plain text: question, answer, target, scores with reasons, and the baseline's answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBER = Column("", "number", 4)
 
 
 def write_case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
-    """Write the block for one case, safe to print on a terminal.
+    """Write one case as plain text that is safe to print on a terminal.
 
     Args:
         most: maximum characters of each text; None shows each text in full.
@@ -40,7 +40,7 @@ def write_case_block(record: Record, *, most: int | None = MOST, scores: Collect
 
 
 def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
-    """Add the baseline's answer to the same case, with the scores that the case's block shows."""
+    """Append the baseline's answer and scores for the same case; show the same scores as in `block`."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
     values = ", ".join(
@@ -76,7 +76,7 @@ def _write_labelled(label: str, text: str, most: int | None) -> str:
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
 
 
-OF_ONE_GATE = 3  # Maximum cases shown for one missed gate.
+OF_ONE_GATE = 3  # Maximum number of cases that are shown for one missed gate.
 LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 

@@ -74,7 +74,7 @@ def write_comparison(
     """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
-        names: one label per run; if empty, runs are labelled by model.
+        names: one label per run; if empty, each run is labelled by its model.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
@@ -123,7 +123,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _find_bench(runs: Sequence[Run], name: str) -> RunBenchmark:
-    """Return the benchmark from the first run that has its code, or else from the first run that includes it."""
+    """Return the benchmark from the first run that has its code; without one, from the first run that includes it."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 

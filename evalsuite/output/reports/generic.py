@@ -35,7 +35,7 @@ def make_generic_section(
 ) -> Section:
     """Show every metric with its interval, per run; for a single run, also per tag value.
 
-    If judges left ballots, their biases and agreement follow.
+    If records contain judges' ballots (single votes), tables of the judges' biases and agreement follow.
 
     Args:
         primary: the most important metric, which comes first; None keeps the order of the scores.
@@ -199,9 +199,9 @@ class CaseMetric:
 
     name: str  # The metric's name in gates and tables.
     measure: Measure  # Computes the metric from a tally; returns None if the metric is undefined.
-    draw: _Draw | None = None  # Makes further tables and charts from a benchmark's name and a run; None adds nothing.
+    draw: _Draw | None = None  # Makes more tables and charts from a benchmark's name and a run's view; None for none.
     lower_is_better: bool = False  # Whether lower values are better.
-    # Lowest and highest value, for expressing a loss as a share; None if the metric is unbounded.
+    # Lowest and highest possible value, to express a loss as a share of the range; None if the metric is unbounded.
     range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:

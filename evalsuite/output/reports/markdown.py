@@ -113,7 +113,7 @@ def render_passage(passage: Passage) -> str:
 
 def show_cell(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
-    # An interval's brackets must not become a link, and the `<` of a small p-value must not become a tag.
+    # Escape the text, because an interval's brackets could become a link, and the `<` of a small p-value a tag.
     text = write_plain_cell(cell, column)
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
@@ -166,7 +166,7 @@ def join_lines(text: str) -> str:
 def escape_markdown(text: str) -> str:
     """Escape text of a model or a dataset, so that it stays in its cell and never becomes markup."""
     quoted = join_lines(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # A model's text must not notify anybody, and its addresses must not become links.
+    # Mentions in a model's text must not notify users, and addresses must not become links.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
 

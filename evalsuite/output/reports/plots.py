@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vPX*"
-DATED = {".svg": "Date", ".pdf": "CreationDate"}  # each format's metadata key of the date, which is left out
+DATED = {".svg": "Date", ".pdf": "CreationDate"}  # Metadata key of the date in each format; the date is left out.
 LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 """Sizes in the legend, in inches at the font's size: height of a line, width of a mark, width of a letter."""
 
@@ -206,7 +206,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     for turn, label in zip(turns, axes.get_xticklabels(), strict=True):
-        # Names are outside of the circle, each on the side of its spoke.
+        # Place each name outside of the circle, on the side of its spoke.
         side = math.sin(turn)
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:

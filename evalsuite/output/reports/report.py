@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run, RunBenchmark
 
 
-LOWEST = 3  # Cases with the lowest scores that are shown per benchmark.
+LOWEST = 3  # Number of lowest-scoring cases that are shown per benchmark.
 LONGEST_TEXT = 500  # Maximum characters of each text that is shown for these cases.
 MOST_CAUSES = 20
 

@@ -76,7 +76,7 @@ class ForkingInterpreter:
         self.programs: dict[int, ForkedProgram] = {}
         self.by_descriptor: dict[int, ForkedProgram] = {}
         self.poll = select.poll()
-        # Register this socket first, so that orders are polled first.
+        # Register this socket first, so that the host's orders are handled before programs' events.
         self.poll.register(control, select.POLLIN)
 
     def _load(self, modules: list[str]) -> None:
@@ -145,7 +145,7 @@ class ForkingInterpreter:
             try:
                 pid = self._fork(wanted, order["key"])
             except OSError:
-                # Killed programs may still hold the resource that is exhausted.
+                # Killed programs may still hold the exhausted resource.
                 self._reap_killed()
                 pid = self._fork(wanted, order["key"])
         for descriptor in (payload, err, files):
@@ -290,14 +290,14 @@ class ForkedProgram:
     isolation: Isolation
     key: int
     pid: int  # The process's number, which is not reused before `reap` collects the process.
-    pidfd: int  # A descriptor that becomes readable when the process is dead.
-    # Receives status bytes and sends a byte to start a round; None once the program has closed it.
+    pidfd: int  # A descriptor that becomes readable when the process dies.
+    # Receives status bytes and sends a byte to start a round; None after the program has closed the channel.
     channel: socket.socket | None
-    out: int  # The program's standard output; only its size is read.
+    out: int  # Descriptor of the program's output file, of which only the size is read.
     once: bool  # Whether the program has a single round.
     started: float = 0.0
     deadline: float = math.inf  # End of the round in monotonic seconds; infinite between rounds.
-    cpu_deadline: float = math.inf  # Limit of the round in CPU seconds of all processes together.
+    cpu_deadline: float = math.inf  # Total CPU seconds of all processes at which the round is stopped.
     loaded: bool = False  # Whether the tables are loaded and the program's own code has begun.
     killed: bool = False  # Whether the program was killed, even if it is not dead yet.
     exceeded: str | None = None  # The limit that the program exceeded before it was killed.

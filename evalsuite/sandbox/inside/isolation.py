@@ -48,7 +48,7 @@ class NamespaceIsolation:
 
     @contextmanager
     def loading_folder(self) -> Iterator[str]:
-        """Mount a tmpfs while packages are imported."""
+        """Mount a tmpfs, to which packages may write while they are imported."""
         kernel.mount_tmpfs(LOADING, "size=16m,nr_inodes=256,mode=0700")
         try:
             yield LOADING
@@ -96,7 +96,7 @@ class NamespaceIsolation:
         return {pid: kernel.descendants(pid, parents) for pid in pids}
 
     def exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
-        """Return an empty text, because the kernel enforces all limits here."""
+        """Return an empty text, because the kernel enforces all limits of programs in namespaces."""
         return ""
 
     def kill(self, pid: int) -> None:
@@ -241,7 +241,7 @@ class LandlockIsolation:
             user = _FIRST_USER + key % _USERS
             os.chown(own, user, user)
             kernel.switch_user(user)
-            # Repeat this, because a change of user clears the setting.
+            # Request the parent-death signal again, because a change of user clears the setting.
             kernel.die_with_parent()
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
@@ -276,12 +276,12 @@ class LandlockIsolation:
             os.close(descriptor)
 
     def processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """Find all processes of each program, which are its process group."""
+        """Find all processes of each program: the members of the program's process group."""
         groups = kernel.process_groups()
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def exceeded_limit(self, key: int, pids: set[int]) -> str:
-        """Name the exceeded limit that the kernel does not enforce here; empty if there is none."""
+        """Name an exceeded limit among those that the kernel does not enforce with Landlock; empty if there is none."""
         if sum(map(kernel.threads, pids)) > self._limits.processes:
             return "processes"
         return "files" if _size(self._scratch / str(key), self._limits.files) > self._limits.files else ""
@@ -361,7 +361,7 @@ def _own_tasks() -> int:
 
 
 def _size(folder: Path, enough: int) -> int:
-    """Sum the bytes below a folder until they exceed `enough`; each entry counts one block extra."""
+    """Sum the bytes below a folder, plus one block per entry, until the sum exceeds `enough`."""
     total, folders = 0, [folder]
     while folders and total <= enough:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

@@ -1,4 +1,4 @@
-"""Linux calls that Python's `os` lacks (through ctypes), limits and descriptors of programs, and processes in /proc."""
+"""Linux system calls that Python's `os` lacks, resource limits and descriptors of programs, and data from /proc."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _call(name: str, *args: object) -> None:
 
 
 def unshare(namespaces: int) -> None:
-    """Move this process to new namespaces; a new pid namespace is for its future children."""
+    """Move this process to new namespaces; a new pid namespace affects only future children."""
     _call("unshare", ctypes.c_int(namespaces))
 
 
@@ -130,7 +130,7 @@ def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
     os.nice(5)  # lower priority than the warm interpreter, which must be able to stop programs
 
 
-# The descriptor numbers of a program; all other descriptors are closed.
+# The descriptor numbers that are open in a program; all others are closed.
 STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
@@ -141,7 +141,7 @@ def keep_only(descriptors: dict[int, int]) -> None:
     """
     # Open /dev/null anew, because programs would share locks and flags on a shared descriptor.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # First move all descriptors to free numbers, because one descriptor may occupy another's new number.
+    # First move all descriptors to free numbers, because a new number may still be in use by another descriptor.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
-# LOADED is sent before the program's first line; UNFIT and NO_TABLE count only if LOADED was not sent.
+# Status bytes. LOADED is sent before the program's first line; UNFIT and NO_TABLE count only without LOADED.
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
 
@@ -49,7 +49,7 @@ _first_process: set[int] = set()
 
 
 def serve() -> NoReturn:
-    """Run rounds in one namespace until the channel closes."""
+    """Run rounds, which share their variables, until the channel closes."""
     names = prepare()
     number = 0
     while True:
@@ -68,7 +68,7 @@ def serve() -> NoReturn:
 
 
 def prepare() -> dict[str, Any]:
-    """Make this process the first of a program; return the namespace that the program runs in."""
+    """Make this process a program's first process; return the program's global variables."""
     _first_process.add(os.getpid())
     _fresh_streams()
     module = types.ModuleType("__main__")
@@ -112,7 +112,7 @@ def _fresh_streams() -> None:
 
 
 def _kill_others() -> None:
-    """Kill the other processes that the program has started, because only this process is stopped between rounds."""
+    """Kill the program's other processes, because only this process is stopped between rounds."""
     try:
         os.kill(-1, signal.SIGKILL)
         while True:
@@ -336,7 +336,7 @@ def _frame(content: bytes, kind: str, header_rows: int) -> Any:
 
 
 def _show_error(error: BaseException) -> str:
-    """Format the traceback with only the program's own frames, because other frames reveal paths of this machine."""
+    """Format the traceback without frames of other files, because these frames reveal paths of this machine."""
     try:
         trace = traceback.TracebackException.from_exception(error, limit=-SHOWN_FRAMES, compact=True)
         link: traceback.TracebackException | None = trace
@@ -344,7 +344,7 @@ def _show_error(error: BaseException) -> str:
             _keep_own_frames(link)
             before = link.__cause__ or link.__context__
             if before is not None and not _keep_own_frames(before):
-                link.__cause__ = link.__context__ = None  # the error was raised and handled within a library
+                link.__cause__ = link.__context__ = None  # The earlier error was raised and handled within a library.
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
         return "\n".join(map(_shorten, lines))
@@ -379,11 +379,11 @@ CHECK_SECONDS = 0.05
 def run_alone(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
     """Run a payload's program in a child process; write its ending, output, error and files to the result.
 
-    The child has no descriptor for the result and can neither inspect nor signal this process, so it forges no result.
+    The child cannot forge the result, because it has no descriptor for it and cannot inspect or signal this process.
 
     Args:
         result: path of a file that does not exist yet; if empty, the result goes to standard output.
-        most: maximum bytes of the output, of the error's end, and of the files.
+        most: maximum bytes of the output, of the error text (whose end is kept), and of the files.
     """
     kernel.forbid_inspection()
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -429,7 +429,7 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
             kernel.die_with_parent()
             kernel.drop_capabilities()
             if platform.machine() in AUDIT_ARCH:
-                # Engines differ: Podman, for example, lets programs make namespaces and mount in them.
+                # Container engines differ: Podman, for example, lets programs make namespaces and mount in them.
                 own = os.getpid()
                 kernel.install_seccomp_filter(call_filter(platform.machine(), own_pid=own, signals_closed=False))
         except OSError as error:

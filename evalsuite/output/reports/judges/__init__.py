@@ -1,4 +1,4 @@
-"""Show how far a judge can be trusted: tables for any benchmark whose cases a judge has scored.
+"""Show how reliable a judge is: tables for any benchmark whose cases a judge has scored.
 
 Each function reads the facts that judges leave in records (`verdict`, `ballots`, `lengths`, `systems`,
 `human`) and makes blocks for a benchmark's report.
@@ -74,7 +74,7 @@ class _SignatureGroup:
     """The cases whose scores have the same signature."""
 
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
-    scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in the same order.
+    scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
     # Per case and judge with expected values: whether the scores behind one of these values have a low total
     # probability.

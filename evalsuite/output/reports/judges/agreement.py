@@ -36,7 +36,7 @@ RaterKind = Literal["judges", "epochs", "people"]
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rater's value for one item."""
+    """One rater's verdict or score for one item."""
 
     cluster: str  # The group of dependent items (such as both orders of one case).
     thing: Hashable  # The rated item.
@@ -46,7 +46,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """The agreement of raters on one question."""
+    """The agreement of raters on a verdict or on one scored aspect."""
 
     kind: RaterKind  # The kind of raters.
     question: str  # `verdict`, or the name of an aspect.

@@ -24,7 +24,7 @@ class JudgeVote:
     model: str  # The judge's model.
     swapped: bool  # Whether the second answer was shown first.
     verdict: str | None  # The verdict in terms of the answers' own order; None if only one answer was scored.
-    scores: Mapping[str, float]  # The scores by aspect, or by the answers' position.
+    scores: Mapping[str, float]  # Scores by aspect if one answer was scored, else by the position of the answer.
 
     @property
     def first_shown(self) -> str:
@@ -40,7 +40,7 @@ class JudgedCase:
     sample: str  # The sample's id, the same in all epochs.
     epoch: int  # The epoch, from 1.
     verdict: str | None  # The result of a comparison; None if only one answer was scored.
-    votes: tuple[JudgeVote, ...]  # The ballots behind the verdict.
+    votes: tuple[JudgeVote, ...]  # The single votes (ballots) from which the verdict was made.
     facts: Mapping[str, Any]  # The judge's facts: `lengths`, `systems`, `human`.
 
 
@@ -117,7 +117,7 @@ class PairedChoice:
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """A measured bias."""
+    """A bias of a judge, measured over decisions."""
 
     name: str  # The bias's name.
     judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.

@@ -48,7 +48,7 @@ class JudgeResults:
     untold: float = 0  # The number of cases on which the judge answered "cannot tell".
     # For each metric of mutation tests (`detects_numbers`, ...), 1.0 or 0.0 by case.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    signature: str = ""  # The judge's signature.
+    signature: str = ""  # The text that identifies the judge's model, prompt and settings.
     score: str = ""  # The score's name; empty if no judgement could be read.
     nominal: bool = False  # Whether scores are preferences between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest score; None if they are unknown.
