@@ -79,7 +79,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send(self, request: Request) -> Completion:
-        # A case that sends a further request has itself cancelled its unfinished requests.
+        # Cancellations before this request came from the case itself, because the case still runs.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)

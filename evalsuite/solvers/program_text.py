@@ -249,7 +249,7 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
 
 
 _BOX = r"\boxed{"
-# LaTeX boxes, braces and escaped characters; a backslash directly before `\\boxed` is not an escape.
+# LaTeX boxes, braces and escaped characters; a backslash directly before `\boxed` is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
 # LaTeX macros for styles and fonts, which do not change their text. The innermost macros are removed first.
 _STYLED = re.compile(
