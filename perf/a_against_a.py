@@ -95,7 +95,7 @@ def compare(baseline: Run, run: Run, metrics: int) -> Iterator[tuple[bool, float
         settings = {**run.info["settings"], "gate": gates, "baseline": [baseline.folder.name]}
         alone = replace(run, benchmarks={name: run.benchmarks[name]}, info={**run.info, "settings": settings})
         (against,) = judge_run(alone, replace(baseline, benchmarks={name: baseline.benchmarks[name]})).against
-        yield bool(against.regressions()), fmean(one.detectable for _, one, _ in against.found)
+        yield bool(against.list_regressions()), fmean(one.detectable for _, one, _ in against.found)
 
 
 def measure(shape: str, times: int, workers: int, seed: int) -> Iterator[tuple[int, float, float, float]]:

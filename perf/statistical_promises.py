@@ -20,7 +20,7 @@ import numpy as np
 
 from evalsuite import stats
 from evalsuite.decisions.comparison import ComparedMetric
-from evalsuite.decisions.early_stops import EarlyComparison, EarlyStop, PlannedOrder, at_the_end
+from evalsuite.decisions.early_stops import EarlyComparison, EarlyStop, PlannedOrder, compute_final_confidence
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.judge_labels import estimate_rho
 from evalsuite.results.tally import Row
@@ -58,8 +58,8 @@ def fast_right_answers(runs: int) -> Iterator[Line]:
             order: PlannedOrder[str] = PlannedOrder(planned)
             stop = EarlyStop([parse_gate("b.right >= 0.5")])
             for arriving in heard:
-                for item in order.arrive(arriving, arriving):
-                    stop.add("b", Row(item, item, 1, "passed", {}, {"right": float(right[item])}))
+                for item in order.add_result(arriving, arriving):
+                    stop.add_case("b", Row(item, item, 1, "passed", {}, {"right": float(right[item])}))
             wrong[name] += stop.gates[0].verdict == "met"
     done = runs // 4
     yield (
@@ -83,12 +83,12 @@ def going_on(runs: int) -> Iterator[Line]:
             for number in range(300)
         ]
         for row in rows:
-            stop.add("b", row)
+            stop.add_case("b", row)
         values = [row.scores["right"] for row in rows]
         met += (
             stop.gates[0].verdict == "met"
             if stop.decided
-            else stats.share_interval(values, confidence=at_the_end(0.95)).low >= 0.8
+            else stats.share_interval(values, confidence=compute_final_confidence(0.95)).low >= 0.8
         )
         usual += any(stats.share_interval(values[:seen]).low >= 0.8 for seen in range(20, 301, 10))
     yield (
@@ -113,14 +113,14 @@ def going_on_against_a_baseline(runs: int) -> Iterator[Line]:
         called = False
         for seen, (name, right) in enumerate(lost.items(), 1):
             if one.verdict == "open":
-                one.add("b", Row(name, name, 1, "passed", {}, {"right": right}))
+                one.add_case("b", Row(name, name, 1, "passed", {}, {"right": right}))
             if seen >= 20 and seen % 20 == 0 and not called:
                 called = _no_worse(list(before.values())[:seen], list(lost.values())[:seen], 0.95)
         usual += called
         passed += (
             one.verdict == "no worse"
             if one.verdict != "open"
-            else _no_worse(list(before.values()), list(lost.values()), at_the_end(0.95))
+            else _no_worse(list(before.values()), list(lost.values()), compute_final_confidence(0.95))
         )
     yield (
         "going on from 20 to 400 questions against a baseline, the margin lost: no worse",

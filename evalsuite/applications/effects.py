@@ -51,13 +51,13 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
             return await work(*args, **kwargs)
         effects, loop = found
         here = asyncio.get_running_loop() is loop
-        begun = effects.begin(name, arguments_of(args, kwargs))
+        begun = effects.begin_call(name, arguments_of(args, kwargs))
         place, kept = await (begun if here else _await_in(begun, loop))
         if place is None:
             return kept["returned"]
-        with effects.inside(place, loop) as calls:
+        with effects.collect_calls(place, loop) as calls:
             result = _require_json(await work(*args, **kwargs), f"{name}: its result")
-        ended = effects.end(place, calls, {"returned": result})
+        ended = effects.end_call(place, calls, {"returned": result})
         await (ended if here else _await_in(ended, loop))
         return result
 
@@ -68,13 +68,13 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         effects, loop = found
         _refuse_to_block(name, loop)
-        begun = effects.begin(name, arguments_of(args, kwargs))
+        begun = effects.begin_call(name, arguments_of(args, kwargs))
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
             return kept["returned"]
-        with effects.inside(place, loop) as calls:
+        with effects.collect_calls(place, loop) as calls:
             result = _require_json(function(*args, **kwargs), f"{name}: its result")
-        asyncio.run_coroutine_threadsafe(effects.end(place, calls, {"returned": result}), loop).result()
+        asyncio.run_coroutine_threadsafe(effects.end_call(place, calls, {"returned": result}), loop).result()
         return result
 
     return cast("Callable[P, T]", run_async if is_async(function) else run)

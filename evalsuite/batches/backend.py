@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.batches.server import (
     BatchServer,
     Gone,
-    as_line,
     copy_error,
     explain_missing,
+    format_line,
     read_completion,
     read_lines,
 )
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.gateway.concealment import UNBOUNDED, Vault, request_keys
+from evalsuite.gateway.concealment import UNBOUNDED, Vault, make_request_keys
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
@@ -61,20 +61,20 @@ class PendingBatches:
         self._senders: list[BatchBackend] = []
         self.left = ""
 
-    def add(self, sender: BatchBackend) -> None:
+    def add_sender(self, sender: BatchBackend) -> None:
         self._senders.append(sender)
 
-    def waits(self) -> list[str]:
+    def describe_waits(self) -> list[str]:
         now = time.time()
-        return [words for sender in list(self._senders) for words in sender.waits(now)]
+        return [words for sender in list(self._senders) for words in sender.describe_waits(now)]
 
     def detach_if_idle(self) -> None:
         """End a session with `--detach` once all requests are in batches; called after each poll of a batch."""
         if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
-            waits = self.waits()
-            self.leave(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
+            waits = self.describe_waits()
+            self.end_waiting(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
-    def leave(self, reason: str) -> None:
+    def end_waiting(self, reason: str) -> None:
         """Stop waiting for all batches, and report the reason."""
         if not self.left:
             self.left = reason
@@ -107,7 +107,7 @@ class BatchBackend:
         # Keys of requests in batches that earlier sessions sent.
         self._earlier: set[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        pending.add(self)
+        pending.add_sender(self)
 
     def check(self) -> None:
         self._backend.check()
@@ -117,15 +117,17 @@ class BatchBackend:
         self._begin()
         # In earlier versions, a line's key was computed from the request with the answer limit that `--max-cost` adds.
         asked = (UNBOUNDED.get() or request, request)
-        keys = [key for each in asked for key in request_keys(self.identity, Vault().conceal(each), older=True)]
+        keys = [
+            key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)
+        ]
         sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
         key = next(sent, keys[0])
         return self._read(key, request, await self._await_result(key, request))
 
     def _begin(self) -> None:
         if self._earlier is None:
-            self._earlier = self._batches.in_batches()
-            for kept in self._batches.open(self._asked):
+            self._earlier = self._batches.list_requests()
+            for kept in self._batches.list_open(self._asked):
                 self._start(self._resume_batch(kept))
             self._start(self._gather())
 
@@ -136,17 +138,17 @@ class BatchBackend:
 
     async def _await_result(self, key: str, request: Request) -> str:
         if self._earlier and key in self._earlier:
-            result = self._batches.result(key)
+            result = self._batches.find_result(key)
             if result is not None:
                 return result
         if self._pending.left:
             raise Detached(self._pending.left)
         waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[key] = waiting
-        path, body = self._backend.line_of(request)
+        path, body = self._backend.make_batch_line(request)
         try:
             if not (self._earlier and key in self._earlier):
-                self._add(path, key, as_line(key, path, body))
+                self._add(path, key, format_line(key, path, body))
             return await waiting
         finally:
             self._waiting.pop(key, None)
@@ -173,7 +175,7 @@ class BatchBackend:
         looked = all(state is not None and not state.over for state in self._under_way.values())
         return looked and not any(self._gathered.values())
 
-    def waits(self, now: float) -> list[str]:
+    def describe_waits(self, now: float) -> list[str]:
         return [
             f"{state.batch}: {_describe_progress(state)}, sent at "
             f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} "
@@ -209,7 +211,7 @@ class BatchBackend:
     async def _send(self, path: str, lines: dict[str, bytes]) -> None:
         kept = None
         try:
-            kept = self._batches.begin(self._asked, path, uuid.uuid4().hex, lines)
+            kept = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
             self._under_way[kept.number] = None
             file = await self._server.upload(f"evalsuite-{kept.number}", b"".join(lines.values()))
             self._batches.note_file(kept.number, file)
@@ -217,7 +219,7 @@ class BatchBackend:
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             if kept is not None:
                 self._under_way.pop(kept.number, None)
-                self._batches.drop(kept.number)
+                self._batches.delete_batch(kept.number)
             self._fail(lines, error)
         else:
             self._pending.tell(f"{state.batch}: {write_count(len(lines), 'request')} sent")
@@ -225,10 +227,10 @@ class BatchBackend:
 
     async def _create(self, kept: KeptBatch, file: str) -> BatchState:
         try:
-            state = await self._server.create(file, kept.path, kept.mark)
+            state = await self._server.create_batch(file, kept.path, kept.mark)
         except Transient:
             # The server may have created the batch although the server's answer was lost.
-            made = await self._ask_until_answered(lambda: self._server.find(kept.mark))
+            made = await self._ask_until_answered(lambda: self._server.find_batch(kept.mark))
             if made is None:
                 raise
             state = made
@@ -253,7 +255,7 @@ class BatchBackend:
     async def _resume_batch(self, kept: KeptBatch) -> None:
         """Continue a batch that an earlier session began to send."""
         self._under_way[kept.number] = None
-        keys = self._batches.keys(kept.number)
+        keys = self._batches.list_keys(kept.number)
         try:
             state = await self._ask_until_answered(lambda: self._find_batch(kept))
         except Exception as error:  # noqa: BLE001 - every caller receives the error
@@ -262,8 +264,8 @@ class BatchBackend:
             return
         if state is None:
             self._under_way.pop(kept.number, None)
-            self._batches.drop(kept.number)
-            self._disown(keys)
+            self._batches.delete_batch(kept.number)
+            self._forget_keys(keys)
             self._fail(keys, Transient("the session ended before this request was sent"))
             return
         await self._follow(kept, state)
@@ -272,11 +274,11 @@ class BatchBackend:
         """Fail the requests of an unreadable batch. Unless the batch was deleted, a later session may still read it."""
         if isinstance(error, Gone):
             self._pending.tell(str(error))
-            self._batches.drop(kept.number)
-        self._disown(keys)
+            self._batches.delete_batch(kept.number)
+        self._forget_keys(keys)
         self._fail(keys, error)
 
-    def _disown(self, keys: Iterable[str]) -> None:
+    def _forget_keys(self, keys: Iterable[str]) -> None:
         if self._earlier:
             self._earlier.difference_update(keys)
 
@@ -286,16 +288,16 @@ class BatchBackend:
         If the server has no such batch, create the batch from the uploaded file.
         """
         if kept.batch:
-            return await self._look_up(kept.batch)
-        state = await self._server.find(kept.mark)
+            return await self._read_state(kept.batch)
+        state = await self._server.find_batch(kept.mark)
         if state is None and kept.file:
             return await self._create(kept, kept.file)
         if state is not None:
             self._batches.note_batch(kept.number, state.batch)
         return state
 
-    async def _look_up(self, batch: str) -> BatchState:
-        state = await self._server.look(batch)
+    async def _read_state(self, batch: str) -> BatchState:
+        state = await self._server.read_batch(batch)
         if state is None:
             raise Gone(f"{batch}: the server has no such batch")
         return state
@@ -303,7 +305,7 @@ class BatchBackend:
     async def _follow(self, kept: KeptBatch, state: BatchState) -> None:
         self._since[kept.number] = kept.created
         pause = FIRST_LOOK
-        keys = self._batches.keys(kept.number)
+        keys = self._batches.list_keys(kept.number)
         try:
             while True:
                 self._under_way[kept.number] = state
@@ -311,26 +313,26 @@ class BatchBackend:
                     break
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
-                state = await self._ask_until_answered(partial(self._look_up, state.batch))
+                state = await self._ask_until_answered(partial(self._read_state, state.batch))
                 self._pending.detach_if_idle()
             keys = await self._collect(kept, state)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._give_up(kept, keys, error)
         else:
-            self._disown(keys)
+            self._forget_keys(keys)
             self._report_missing(keys, state)
         finally:
             self._under_way.pop(kept.number, None)
 
     async def _collect(self, kept: KeptBatch, state: BatchState) -> list[str]:
         """Read and deliver the answers of a finished batch; return the requests without an answer."""
-        keys = self._batches.keys(kept.number)
+        keys = self._batches.list_keys(kept.number)
         for file in state.files:
             results = await self._fetch_results(file)
             self._batches.store_results(kept.number, results)
             there = self._deliver(results)
             keys = [key for key in keys if key not in there]
-        self._batches.close(kept.number, state.status)
+        self._batches.close_batch(kept.number, state.status)
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
@@ -399,19 +401,19 @@ def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
     )
 
 
-def in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
+def wrap_in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
     """Replace a backend by one that sends batches."""
     return BatchBackend(demand_openai(model, backend), model, batches, pending)
 
 
 def check_interface(model: str, backend: Backend) -> None:
     """Check, before anything is sent, that a model's server has a batch interface."""
-    asyncio.run(_probe(model, BatchServer(demand_openai(model, backend))))
+    asyncio.run(_probe_interface(model, BatchServer(demand_openai(model, backend))))
 
 
-async def _probe(model: str, server: BatchServer) -> None:
+async def _probe_interface(model: str, server: BatchServer) -> None:
     try:
-        await server.probe()
+        await server.probe_interface()
     except (RateLimited, Transient, ModelError) as error:
         raise BackendUnavailable(
             f"--batch: {model} has no batch interface at its server, or it cannot be reached: {error}"

@@ -44,7 +44,7 @@ class BatchState:
         return self.status in OVER
 
 
-def as_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
+def format_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
     """Format a request as a line of the uploaded file."""
     return dumps({"custom_id": key, "method": "POST", "url": path, "body": body}).encode() + b"\n"
 
@@ -53,17 +53,17 @@ class BatchServer:
     """Sends files and batches to a server, and reads their state."""
 
     def __init__(self, backend: OpenAIBackend) -> None:
-        self._backend = backend.for_files()
+        self._backend = backend.copy_for_files()
 
     async def upload(self, name: str, content: bytes) -> str:
         async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
-            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_without_type(headers))
+            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_remove_type(headers))
             return str(uploaded.id)
 
-        return await self._backend.use(send)
+        return await self._backend.call_client(send)
 
-    async def create(self, file: str, path: str, mark: str) -> BatchState:
+    async def create_batch(self, file: str, path: str, mark: str) -> BatchState:
         async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # `Any`, because the openai package's type lists only OpenAI's current paths; a server may accept others.
             endpoint: Any = path
@@ -74,11 +74,11 @@ class BatchServer:
                 metadata={MARK: mark},
                 extra_headers=headers,
             )
-            return _state(batch.model_dump())
+            return _read_state(batch.model_dump())
 
-        return await self._backend.use(make)
+        return await self._backend.call_client(make)
 
-    async def look(self, batch: str) -> BatchState | None:
+    async def read_batch(self, batch: str) -> BatchState | None:
         """Read a batch's state; return None if the server has no such batch."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
@@ -88,11 +88,11 @@ class BatchServer:
                 plain = await client.batches.retrieve(batch, extra_headers=headers)
             except NotFoundError:
                 return None
-            return _state(plain.model_dump())
+            return _read_state(plain.model_dump())
 
-        return await self._backend.use(ask)
+        return await self._backend.call_client(ask)
 
-    async def find(self, mark: str) -> BatchState | None:
+    async def find_batch(self, mark: str) -> BatchState | None:
         """Find the batch with this marker in its metadata among the latest batches; None if there is none."""
 
         async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
@@ -100,13 +100,13 @@ class BatchServer:
             for _ in range(LATEST):
                 for batch in page.data:
                     if (batch.metadata or {}).get(MARK) == mark:
-                        return _state(batch.model_dump())
+                        return _read_state(batch.model_dump())
                 if not page.has_next_page():
                     break
                 page = await page.get_next_page()
             return None
 
-        return await self._backend.use(search)
+        return await self._backend.call_client(search)
 
     async def fetch(self, file: str) -> bytes | None:
         """Download a file of answers or errors; return None if the server has no such file."""
@@ -115,29 +115,29 @@ class BatchServer:
             from openai import NotFoundError
 
             try:
-                return (await client.files.content(file, extra_headers=_without_type(headers))).content
+                return (await client.files.content(file, extra_headers=_remove_type(headers))).content
             except NotFoundError:
                 return None
 
-        return await self._backend.use(download)
+        return await self._backend.call_client(download)
 
-    async def probe(self) -> None:
+    async def probe_interface(self) -> None:
         """Check whether the server has a batch interface."""
 
         async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
             await client.batches.list(limit=1, extra_headers=headers)
 
-        await self._backend.use(ask)
+        await self._backend.call_client(ask)
 
     async def aclose(self) -> None:
         await self._backend.aclose()
 
 
-def _without_type(headers: Mapping[str, Any]) -> dict[str, Any]:
+def _remove_type(headers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in headers.items() if name.lower() != "content-type"}
 
 
-def _state(plain: Mapping[str, Any]) -> BatchState:
+def _read_state(plain: Mapping[str, Any]) -> BatchState:
     counts = plain.get("request_counts") or {}
     errors = (plain.get("errors") or {}).get("data") or ()
     files = (plain.get("output_file_id"), plain.get("error_file_id"))

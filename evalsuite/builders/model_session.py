@@ -67,14 +67,14 @@ class ModelSession:
 
     async def _open_gateway(self, store: Path) -> Gateway:
         # The store must be opened in the loop's thread.
-        from evalsuite.gateway.opening import credentials_of, open_gateway
+        from evalsuite.gateway.opening import make_credentials, open_gateway
         from evalsuite.gateway.spend import read_prices
         from evalsuite.journal.answers import Answers
         from evalsuite.models.choice import open_backend
 
         settings = self._settings
         read_prices(settings.price)
-        open_backend(settings.model or "", settings.model_base_url, credentials_of(settings)).check()
+        open_backend(settings.model or "", settings.model_base_url, make_credentials(settings)).check()
         return open_gateway(settings, Answers.open(store))
 
     async def ask(self, request: Request) -> Completion:

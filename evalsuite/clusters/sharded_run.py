@@ -113,7 +113,7 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
         # Return no records yet, because the session has not finished creating the journal.
         return [], number
     try:
-        rows = database.all("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
+        rows = database.read_rows("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
     except RunError:
         rows = []
     finally:
@@ -145,7 +145,7 @@ GRACE = 30.0  # Seconds within which a stopped gateway must exit.
 
 
 @contextmanager
-def own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
+def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
     """Run a gateway service on loopback for the shards of one run; yield its address.
 
     Functions named as models are imported from `root`.
@@ -188,7 +188,7 @@ class ShardedRun:
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
-        self._journal.begin(datetime.now(UTC).isoformat(timespec="seconds"), command)
+        self._journal.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), command)
         self._cases: set[str] = set()
         self._statuses: list[int] = []
 
@@ -198,14 +198,14 @@ class ShardedRun:
 
     def add_records(self, lines: Iterable[str]) -> None:
         """Store records; if a case has several records, the last one counts."""
-        from evalsuite.journal.planned import same_ask
+        from evalsuite.journal.planned import digest_fingerprints
 
         for line in lines:
             plain = json.loads(line)
             self._cases.add(plain["case"])
-            self._journal.record(plain["case"], same_ask(plain.get("fingerprints", {})), line)
+            self._journal.store_record(plain["case"], digest_fingerprints(plain.get("fingerprints", {})), line)
 
-    def join(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
+    def join_results(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
         """Wait for all shards, and write the report."""
         from evalsuite.output.reports.write import write_run
 
@@ -224,7 +224,7 @@ class ShardedRun:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
         return unpack(result, home)
 
-    def status(self, verdict: int) -> int:
+    def compute_status(self, verdict: int) -> int:
         """Compute the exit status that a single session with all cases would have."""
         stopped = [status for status in self._statuses if status not in ENDED]
         return verdict if verdict >= 10 else max(stopped) if stopped else max(verdict, min(1, max(self._statuses)))
@@ -285,7 +285,7 @@ class RayCluster:
     def _list_alive(self) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
-    def nodes(self) -> int:
+    def count_nodes(self) -> int:
         return len(self._list_alive())
 
     def run(
@@ -306,7 +306,7 @@ class RayCluster:
                 job = waiting.pop(reference)
                 yield self._result(reference, job)
             done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
-            tell(f"{done} on {write_count(self.nodes(), 'node')}")
+            tell(f"{done} on {write_count(self.count_nodes(), 'node')}")
         receive(ray.get(collector.take.remote()))
 
     def _result(self, reference: Any, job: ShardJob) -> ShardResult:

@@ -147,9 +147,9 @@ class _Attack:
         return best
 
     def _list_gates(self) -> tuple[Gate, ...]:
-        from evalsuite.decisions.gates import gates_of
+        from evalsuite.decisions.gates import read_gates
 
-        return gates_of(self.run_)
+        return read_gates(self.run_)
 
     def _find_baselines(self) -> Iterator[Path]:
         for name in self.run_.info.get("settings", {}).get("baseline") or ():

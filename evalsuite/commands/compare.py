@@ -165,15 +165,15 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_history(options: argparse.Namespace) -> int:
     """Write the history; return `DRIFTED` if the newest release has drifted from a reference, otherwise 0."""
-    from evalsuite.decisions.history import trace
-    from evalsuite.decisions.verdict import comparison_rules
+    from evalsuite.decisions.history import trace_metrics
+    from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.output.page.write import COMPARISON
     from evalsuite.output.reports.compare import write_history
     from evalsuite.output.reports.markdown import convert_for_terminal
 
     runs = _load_releases(options)
     references = _load_references(options, runs)
-    courses = trace(runs, references, comparison_rules(runs[-1].info.get("settings", {})))
+    courses = trace_metrics(runs, references, read_comparison_rules(runs[-1].info.get("settings", {})))
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.drifts(latest_only=True)]

@@ -189,10 +189,10 @@ def run_ray(options: argparse.Namespace) -> int:
         sharded = ShardedRun(options.reports, name, command)
         gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
         declarations = make_declarations(Path(options.suite.partition("::")[0]))
-        report = sharded.join(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
+        report = sharded.join_results(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
     # The gateway's store is not needed, because the run's journal contains all its answers.
     (sharded.path / STORE).unlink(missing_ok=True)
-    status = sharded.status(int(report.verdict.status))
+    status = sharded.compute_status(int(report.verdict.status))
     print_verdict(report.verdict, status)
     sys.stdout.write(f"report: {sharded.path / 'report.md'}\n")
     return status
@@ -202,7 +202,7 @@ def _find_gateway(
     options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
 ) -> tuple[str, list[str]]:
     """Return the gateway's address and the sessions' arguments; start a gateway unless the user names a gateway."""
-    from evalsuite.clusters.sharded_run import STORE, own_gateway
+    from evalsuite.clusters.sharded_run import STORE, run_own_gateway
 
     limits, rest = read_given_settings(options.further, SHARED)
     own = [f"--{name.replace('_', '-')}={value}" for name, values in limits.items() for value in values]
@@ -217,7 +217,7 @@ def _find_gateway(
             "nodes of this cluster are on other hosts, which cannot reach this one's loopback: start `evalsuite "
             "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
         )
-    served = own_gateway([*own, *make_upstream_options(rest)], Path.cwd(), folder / STORE)
+    served = run_own_gateway([*own, *make_upstream_options(rest)], Path.cwd(), folder / STORE)
     return ends.enter_context(served), [options.suite, *rest]
 
 

@@ -19,7 +19,7 @@ from evalsuite.core.option_values import whole_number
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Metric, Record
-from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, parse_gates
+from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import average_labels, read_sheet, read_weights
@@ -257,7 +257,7 @@ def decide_judges(
         if len(agreeing):
             measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
         decisions += [
-            replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decide(gates, measured)
+            replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decide_gates(gates, measured)
         ]
     return decisions
 

@@ -119,7 +119,7 @@ async def judge_again(
 
 
 def _open_gateway(settings: Settings, store: Path) -> Gateway:
-    from evalsuite.gateway.opening import credentials_of, open_gateway
+    from evalsuite.gateway.opening import make_credentials, open_gateway
     from evalsuite.journal.answers import Answers
     from evalsuite.models.choice import open_backend
 
@@ -128,7 +128,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
         # The user's function is imported from the current directory, as in a run.
         sys.path.insert(0, str(Path.cwd()))
     try:
-        open_backend(judge, settings.judge_base_url, credentials_of(settings)).check()
+        open_backend(judge, settings.judge_base_url, make_credentials(settings)).check()
     except (SettingsError, BackendUnavailable) as error:
         raise type(error)(str(error).replace("--model", "--judge")) from error
     return open_gateway(settings, Answers.open(store))

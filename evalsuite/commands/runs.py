@@ -174,15 +174,15 @@ def _list_checks(folder: RunFolder, declarations: Declarations) -> int:
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     """Check the journal's file and each stored answer; yield each check with its fault, which is empty if it passed."""
-    state = str(journal.database.one("PRAGMA quick_check(1)")[0])
+    state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.check()
     yield (
         write_count(len(journal.answers), "answer"),
         f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
     )
-    open_calls = journal.database.one("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
-    yield f"sessions: {len(journal.sessions())}; calls that were sent and never ended: {open_calls}", ""
+    open_calls = journal.database.read_row("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
+    yield f"sessions: {len(journal.list_sessions())}; calls that were sent and never ended: {open_calls}", ""
 
 
 def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
@@ -191,7 +191,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
     counted = journal.find_counted()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
-    kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.lines())
+    kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.iterate_lines())
     with (folder.path / RECORDS).open("rb") as written:
         if any(line != record for line, record in zip_longest(written, kept)):
             fault = fault or f"{RECORDS} holds other records than the journal"

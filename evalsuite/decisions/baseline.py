@@ -12,13 +12,13 @@ from evalsuite.decisions.comparison import (
     Against,
     ComparisonRules,
     Flip,
-    common_questions,
+    find_common_questions,
     find_declaration,
+    find_gate_margin,
     find_slices,
     find_subjects,
-    own_margin,
 )
-from evalsuite.decisions.measured import select
+from evalsuite.decisions.measured import select_cases
 from evalsuite.results.judge_labels import is_canary, judge_accuracy, read_signatures
 from evalsuite.results.run_folders import list_changed_files
 from evalsuite.results.runs import get_failure
@@ -66,7 +66,7 @@ def _compare(
 ) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
     """Compare each metric with one baseline, without verdicts; these are computed for all baselines together."""
     matches = {
-        name: common_questions(baseline.benchmarks[name].tally, bench.tally)
+        name: find_common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
         if name in baseline.benchmarks
     }
@@ -84,7 +84,7 @@ def _compare(
         else:
             compared.append((subject, outcome))
             parted.append((subject, common))
-        pairs = common.pairs(subject.metric)
+        pairs = common.list_pairs(subject.metric)
         flips += [Flip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after]
         unscored += _list_unscored(common, subject, baseline.folder.name)
     against = Against(
@@ -97,7 +97,7 @@ def _compare(
         changed=[
             *_describe_baseline(baseline),
             *judge_drift(baseline, run),
-            *changed_signatures(matches, baseline.folder.name),
+            *list_signature_changes(matches, baseline.folder.name),
             *_list_changes(matches, baseline.folder.name),
         ],
         unscored=unscored,
@@ -148,11 +148,11 @@ def _select_questions(
     """Select the common questions whose cases in this run have the compared metric's tag."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
-    now = select(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
+    now = select_cases(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     before = baseline.benchmarks.get(subject.benchmark)
     asked = {row.question for row in now}
     old = before.tally.where(lambda row: subject.value is None or row.question in asked) if before else Tally()
-    return common_questions(old, now)
+    return find_common_questions(old, now)
 
 
 def _explain_obstacle(
@@ -179,7 +179,7 @@ def _explain_obstacle(
         )
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return ""
-    pairs = common.pairs(subject.metric)
+    pairs = common.list_pairs(subject.metric)
     if len(pairs) < 2:
         return f"{len(pairs)} cases have this score in both runs; a comparison needs at least two"
     return ""
@@ -203,7 +203,7 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
 
 def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
     # The baseline's cases of a benchmark that this run did not include do not count as missing.
-    sides = [match.one_sided() for match in matches]
+    sides = [match.list_one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
         "only in the baseline": sorted(case for before, _ in sides for case in before),
@@ -232,7 +232,7 @@ def _list_unscored(common: CommonQuestions, subject: ComparedMetric, name: str) 
 _Change = tuple[str, str]  # The signature in the baseline, then the signature in this run.
 
 
-def changed_signatures(matches: Mapping[str, CommonQuestions], baseline: str) -> list[str]:
+def list_signature_changes(matches: Mapping[str, CommonQuestions], baseline: str) -> list[str]:
     """Report each change of a judge's signature between two runs on their shared questions."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
@@ -269,9 +269,9 @@ def judge_drift(baseline: Run, run: Run) -> list[str]:
 def _find_moves(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
     from evalsuite.stats import count_interval
 
-    common = common_questions(before, now)
+    common = find_common_questions(before, now)
     for metric in now.metrics():
-        pairs = common.pairs(metric)
+        pairs = common.list_pairs(metric)
         changed = sum(pair.before != pair.after for pair in pairs)
         if not changed:
             continue
@@ -294,7 +294,7 @@ def compare_metric(
     """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived(common, subject, run, rules)
-    return _compare_means(common.pairs(subject.metric), subject, run, common, rules)
+    return _compare_means(common.list_pairs(subject.metric), subject, run, common, rules)
 
 
 def _compare_means(
@@ -302,13 +302,13 @@ def _compare_means(
 ) -> NonInferiority | str:
     from evalsuite import stats
 
-    every = common.every_score(subject.metric)
+    every = common.list_scores(subject.metric)
     metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _find_scale(metric, own_margin(subject, rules), every, subject)
+    sized = _find_scale(metric, find_gate_margin(subject, rules), every, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
-    margin = rules.share_of(subject.benchmark) * width if own is None else own
+    margin = rules.get_error_share(subject.benchmark) * width if own is None else own
     lost, scored = common.count_lost(subject.metric)
     # Each question that only the baseline scored may have lost up to the metric's whole range.
     if lost * width > margin * scored:
@@ -334,17 +334,17 @@ def _compare_derived(
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
-    whole, clusters = common.values(compute), len(common.clusters())
+    whole, clusters = common.compute_values(compute), len(common.list_clusters())
     if failure := get_failure(compute):
         return failure
     if any(math.isnan(value) for value in whole) or clusters < 2:
         return "it is undefined on the cases of both runs"
     metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _find_scale(metric, own_margin(subject, rules), whole, subject)
+    sized = _find_scale(metric, find_gate_margin(subject, rules), whole, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
-    without = common.replicates(compute)
+    without = common.compute_replicates(compute)
     if any(math.isnan(value) for pair in without for value in pair):
         return "it is undefined without some cases, so its error is unknown"
     return stats.compare_statistic(
@@ -352,7 +352,7 @@ def _compare_derived(
         without,
         n=len(common.shared),
         clusters=clusters,
-        margin=rules.share_of(subject.benchmark) * width if own is None else own,
+        margin=rules.get_error_share(subject.benchmark) * width if own is None else own,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.types import SHARE, Metric
 from evalsuite.decisions.gates import GateDecision
-from evalsuite.decisions.measured import MOST_GROUPS, PASS_RATE, score_of
+from evalsuite.decisions.measured import MOST_GROUPS, PASS_RATE, get_score
 from evalsuite.results.built_in import RESOURCES
 from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally
@@ -61,11 +61,14 @@ class CommonQuestions:
     # Names of other fingerprints that differ, with the number of questions for which each differs.
     changed: Mapping[str, int] = field(default_factory=dict)
 
-    def pairs(self, metric: str) -> list[Pair]:
+    def list_pairs(self, metric: str) -> list[Pair]:
         """List the shared questions that have the metric in both runs."""
         found = []
         for question in self.shared:
-            before, after = _mean_score(self.before[question], metric), _mean_score(self.after[question], metric)
+            before, after = (
+                _compute_mean_score(self.before[question], metric),
+                _compute_mean_score(self.after[question], metric),
+            )
             if before is not None and after is not None:
                 found.append(Pair(self.after[question][0], before, after))
         return found
@@ -74,7 +77,8 @@ class CommonQuestions:
         """Count the shared questions that lack a score because of errors, in the baseline and in this run."""
         before, after = (
             sum(
-                _mean_score(run[question], metric) is None and any(row.outcome == "error" for row in run[question])
+                _compute_mean_score(run[question], metric) is None
+                and any(row.outcome == "error" for row in run[question])
                 for question in self.shared
             )
             for run in (self.before, self.after)
@@ -83,19 +87,21 @@ class CommonQuestions:
 
     def count_lost(self, metric: str) -> tuple[int, int]:
         """Count the shared questions scored only in the baseline, and all shared questions scored in the baseline."""
-        scored = [question for question in self.shared if _mean_score(self.before[question], metric) is not None]
-        return sum(_mean_score(self.after[question], metric) is None for question in scored), len(scored)
+        scored = [
+            question for question in self.shared if _compute_mean_score(self.before[question], metric) is not None
+        ]
+        return sum(_compute_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
-    def every_score(self, metric: str) -> list[float]:
+    def list_scores(self, metric: str) -> list[float]:
         """List all scores of the shared questions in both runs."""
         return [
             score
             for question in self.shared
             for row in (*self.before[question], *self.after[question])
-            if (score := score_of(row, metric)) is not None
+            if (score := get_score(row, metric)) is not None
         ]
 
-    def tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
+    def make_tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
         """Select both runs' cases of the shared questions, except those in the given clusters."""
         kept = [question for question in self.shared if self.after[question][0].cluster not in without]
         return (
@@ -103,22 +109,22 @@ class CommonQuestions:
             Tally.of(row for question in kept for row in self.after[question]),
         )
 
-    def replicates(self, compute: Compute) -> list[tuple[float, float]]:
+    def compute_replicates(self, compute: Compute) -> list[tuple[float, float]]:
         """Compute a metric in both runs without each of at most `MOST_GROUPS` groups of clusters (for a jackknife)."""
-        names = self.clusters()
+        names = self.list_clusters()
         count = min(MOST_GROUPS, len(names))
-        return [self.values(compute, frozenset(names[start::count])) for start in range(count)]
+        return [self.compute_values(compute, frozenset(names[start::count])) for start in range(count)]
 
-    def values(self, compute: Compute, without: frozenset[str] = frozenset()) -> tuple[float, float]:
+    def compute_values(self, compute: Compute, without: frozenset[str] = frozenset()) -> tuple[float, float]:
         """Compute a metric in both runs on the shared questions, except those in the given clusters."""
-        before, after = (compute(tally) for tally in self.tallies(without))
+        before, after = (compute(tally) for tally in self.make_tallies(without))
         return (before.value if before else math.nan), (after.value if after else math.nan)
 
-    def clusters(self) -> list[str]:
+    def list_clusters(self) -> list[str]:
         """List the distinct clusters of the shared questions, in order of first appearance."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
-    def one_sided(self) -> tuple[list[str], list[str]]:
+    def list_one_sided(self) -> tuple[list[str], list[str]]:
         """List the cases of questions that only the baseline has, then of questions that only this run has."""
         return (
             sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
@@ -126,7 +132,7 @@ class CommonQuestions:
         )
 
 
-def common_questions(before: Tally, after: Tally) -> CommonQuestions:
+def find_common_questions(before: Tally, after: Tally) -> CommonQuestions:
     """Pair the cases of one benchmark in two runs."""
     old, new = group_by_question(before), group_by_question(after)
     shared, replaced = [], []
@@ -135,7 +141,7 @@ def common_questions(before: Tally, after: Tally) -> CommonQuestions:
         if question not in old:
             continue
         first, other = rows[0].fingerprints, old[question][0].fingerprints
-        if not same_question(first, other):
+        if not is_same_question(first, other):
             replaced.append(question)
             continue
         shared.append(question)
@@ -143,7 +149,7 @@ def common_questions(before: Tally, after: Tally) -> CommonQuestions:
     return CommonQuestions(old, new, tuple(shared), tuple(replaced), changed)
 
 
-def same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
+def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
     """Tell by their fingerprints whether two cases with the same name ask the same question."""
     return not _list_differences(first, other, SAME_QUESTION)
 
@@ -163,8 +169,8 @@ def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names:
     ]
 
 
-def _mean_score(rows: Sequence[Row], metric: str) -> float | None:
-    scores = [score for row in rows if (score := score_of(row, metric)) is not None]
+def _compute_mean_score(rows: Sequence[Row], metric: str) -> float | None:
+    scores = [score for row in rows if (score := get_score(row, metric)) is not None]
     return math.fsum(scores) / len(scores) if scores else None
 
 
@@ -182,7 +188,7 @@ class ComparisonRules:
     confidence: float = 0.95  # The joint confidence of all verdicts.
     accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that the user allows to differ.
 
-    def share_of(self, benchmark: str) -> float:
+    def get_error_share(self, benchmark: str) -> float:
         """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""
         return self.margins.get(f"{benchmark}.*", self.margin)
 
@@ -235,7 +241,7 @@ class Against:
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
     slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
 
-    def regressions(self) -> list[str]:
+    def list_regressions(self) -> list[str]:
         """Report each metric whose verdict is `worse`."""
         return [
             f"{subject} is worse than in {self.name}: {one.candidate:.4g} after {one.baseline:.4g} "
@@ -244,7 +250,7 @@ class Against:
             if verdict == "worse"
         ]
 
-    def lacking(self) -> list[str]:
+    def list_lacking(self) -> list[str]:
         """Report each metric that could not be compared, and an expired baseline."""
         lines = [
             f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
@@ -296,7 +302,7 @@ class Against:
                 decisions.append(GateDecision(gate, str(subject), outcome, estimate, reason))
         return decisions
 
-    def remarks(self) -> list[str]:
+    def write_remarks(self) -> list[str]:
         """List further remarks about the comparison."""
         return [*self.changed, *self.unscored]
 
@@ -328,7 +334,7 @@ def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):
-        named = rules is not None and own_margin(subject, rules) is not None
+        named = rules is not None and find_gate_margin(subject, rules) is not None
         if str(subject) not in seen and (subject.metric not in RESOURCES or named):
             seen.add(str(subject))
             yield subject
@@ -357,7 +363,7 @@ def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
     return run.metrics(benchmark).get(metric, Metric())
 
 
-def own_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
+def find_gate_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
     """Find the margin that a gate names for a metric, on the metric's own scale; None if no gate names a margin."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
@@ -413,7 +419,7 @@ def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> l
 
 def _group_by_tag(common: CommonQuestions, metric: str) -> dict[tuple[str, str], list[Pair]]:
     """Group the pairs by the values of each tag or metadata entry that has several values."""
-    pairs = common.pairs(metric)
+    pairs = common.list_pairs(metric)
     parts: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         for tag, value in {**pair.row.facts.get("metadata", {}), **pair.row.tags}.items():

@@ -20,8 +20,14 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from evalsuite.decisions.comparison import find_declaration, find_subjects, group_by_question, own_margin, same_question
-from evalsuite.decisions.measured import PASS_RATE, is_selected, score_of
+from evalsuite.decisions.comparison import (
+    find_declaration,
+    find_gate_margin,
+    find_subjects,
+    group_by_question,
+    is_same_question,
+)
+from evalsuite.decisions.measured import PASS_RATE, get_score, is_selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
-NOTHING: Any = object()  # Placeholder that pads the shorter parts in `dealt`.
+NOTHING: Any = object()  # Placeholder that pads the shorter parts in `interleave_parts`.
 
 
 class PlannedOrder(Generic[T]):
@@ -61,7 +67,7 @@ class PlannedOrder(Generic[T]):
         """The next item whose result will be used; None if all have been used."""
         return self._ids[self._next] if self._next < len(self._ids) else None
 
-    def arrive(self, item: str, result: T | None) -> Iterator[T]:
+    def add_result(self, item: str, result: T | None) -> Iterator[T]:
         """Store a finished item's result (None if it has none), and yield all results that are now next in order."""
         if item not in self._waiting:
             self._waiting[item] = result
@@ -72,13 +78,13 @@ class PlannedOrder(Generic[T]):
                 yield ready
 
 
-def spread(wanted: Sequence[T], hands: int) -> list[T]:
+def spread_items(wanted: Sequence[T], hands: int) -> list[T]:
     """Order items so that workers, which each run a contiguous part, finish them roughly in the wanted order."""
-    places = dealt(range(len(wanted)), hands)
+    places = interleave_parts(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
 
-def dealt(ids: Sequence[T], hands: int) -> list[T]:
+def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
     """List the first item of each worker's part, then the second items, and so on: roughly the order of completion."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
@@ -97,7 +103,7 @@ Early = Literal["met", "missed", "open"]
 EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
-def at_the_end(confidence: float) -> float:
+def compute_final_confidence(confidence: float) -> float:
     """Compute the confidence of the final check in a run whose gates could have been decided early."""
     return 1 - (1 - confidence) * (1 - EARLY_SHARE)
 
@@ -120,7 +126,7 @@ class EarlyGate:
         self._impossible = "*" in {gate.metric, gate.benchmark}
         self._sample_of: dict[str, str] = {}
 
-    def add(self, benchmark: str, row: Row) -> None:
+    def add_case(self, benchmark: str, row: Row) -> None:
         """Add one finished case."""
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
             # Wait for the run's end: the metric counts samples, and a sample's result is known only after all of its
@@ -128,7 +134,7 @@ class EarlyGate:
             self._impossible = True
         if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
             return
-        score = score_of(row, self.gate.metric)
+        score = get_score(row, self.gate.metric)
         if score is None or not self._is_independent(row):
             return
         if not 0 <= score <= 1:
@@ -214,13 +220,13 @@ class EarlyComparison:
         self._question_of: dict[str, Question] = {}
         self._impossible = False
 
-    def add(self, benchmark: str, row: Row) -> None:
+    def add_case(self, benchmark: str, row: Row) -> None:
         """Add one finished case."""
-        subject, score = self.subject, score_of(row, self.subject.metric)
+        subject, score = self.subject, get_score(row, self.subject.metric)
         before = self._before.get(row.question)
         if benchmark != subject.benchmark or score is None or before is None or self._impossible:
             return
-        if not is_selected(row, subject.tag, subject.value) or not same_question(row.fingerprints, before[1]):
+        if not is_selected(row, subject.tag, subject.value) or not is_same_question(row.fingerprints, before[1]):
             return
         if row.cluster in self._question_of:
             self._impossible = self._question_of[row.cluster] != row.question
@@ -288,18 +294,18 @@ class EarlyStop:
         """Count the added cases."""
         return len(self._seen)
 
-    def add(self, benchmark: str, row: Row) -> None:
+    def add_case(self, benchmark: str, row: Row) -> None:
         """Add one finished case; a case that runs twice (`--dist each`) counts once."""
         if (benchmark, row.case) in self._seen:
             return
         self._seen.add((benchmark, row.case))
         if not self.decided:
             for each in self._decisions:
-                each.add(benchmark, row)
+                each.add_case(benchmark, row)
             self.decided = bool(self._decisions) and all(each.verdict != "open" for each in self._decisions)
 
 
-def early_comparisons(
+def make_early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
     """Return a function that makes all comparisons, given each comparison's share of the error probability."""
@@ -316,17 +322,17 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
-        scores = [score for row in rows if (score := score_of(row, subject.metric)) is not None]
+        scores = [score for row in rows if (score := get_score(row, subject.metric)) is not None]
         if scores:
             before[question] = math.fsum(scores) / len(scores), rows[0].fingerprints
     low, high = metric.range or (0.0, 1.0)
     if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
         before = {}
-    margin = own_margin(subject, rules) or rules.share_of(subject.benchmark) * (high - low)
+    margin = find_gate_margin(subject, rules) or rules.get_error_share(subject.benchmark) * (high - low)
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 
 
-def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
+def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
     """Replace final decisions by the early ones, because deciding a gate twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
@@ -337,7 +343,7 @@ def early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecisio
     ]
 
 
-def early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
+def apply_early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
     """Replace the final verdicts of a comparison with a baseline by its early decisions."""
     decided = {
         row["subject"]: row["verdict"]

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import describe_estimates, write_count
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select_cases
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimates, find_built_in_metric
 from evalsuite.results.judge_labels import explain_unmeasured
 from evalsuite.results.tally import UNMEASURED, Estimate
@@ -105,7 +105,7 @@ class Gate:
         """Tell whether the gate applies to a benchmark."""
         return self.benchmark in {"*", benchmark}
 
-    def holds(self, estimate: Estimate) -> bool:
+    def is_met_by(self, estimate: Estimate) -> bool:
         """Tell whether an estimate meets the gate; if the gate has a confidence, the interval's bound must meet it."""
         value: float | None = estimate.value
         if self.confidence is not None:
@@ -118,7 +118,7 @@ def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
     return tuple(map(parse_gate, texts or ()))
 
 
-def gates_of(run: Run) -> tuple[Gate, ...]:
+def read_gates(run: Run) -> tuple[Gate, ...]:
     """Parse the gates in a run's settings."""
     return parse_gates(run.info.get("settings", {}).get("gate"))
 
@@ -223,7 +223,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
         return ""
     if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
         return ""
-    return f"gate '{gate.text}': no such metric{suggest(gate.metric, names)}"
+    return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, names)}"
 
 
 def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
@@ -234,7 +234,7 @@ def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
     return f"there are several benchmarks; name one: {', '.join(f'{name}.{gate.metric}' for name in names[:6])}"
 
 
-def suggest(name: str, candidates: Iterable[str]) -> str:
+def suggest_names(name: str, candidates: Iterable[str]) -> str:
     """Suggest similar names for the end of a message, or list the first dozen names if none is similar."""
     names: Sequence[str] = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
@@ -268,7 +268,9 @@ class GateDecision:
     reason: str = ""  # An explanation if the estimate and threshold do not explain the verdict; else empty.
 
 
-def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01) -> list[GateDecision]:
+def decide_gates(
+    gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01
+) -> list[GateDecision]:
     """Decide gates on a run.
 
     Args:
@@ -280,7 +282,7 @@ def decide(gates: Iterable[Gate], measured: Mapping[str, Measured], error_share:
 def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) -> list[GateDecision]:
     names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
     if not names or names[0] not in measured:
-        reason = f"no case of {gate.benchmark} ran{suggest(gate.benchmark, measured)}"
+        reason = f"no case of {gate.benchmark} ran{suggest_names(gate.benchmark, measured)}"
         reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
     if reason := explain_bare(gate, measured):
@@ -289,17 +291,19 @@ def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) ->
 
 
 def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: float) -> list[GateDecision]:
-    cases = select(measured.tally, gate.tag, gate.value)
+    cases = select_cases(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
         values = {f"{tag}={value}" if gate.tag else value for tag, value in list_tags(measured.tally)}
         asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-        return [GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{suggest(asked, values)}")]
+        return [
+            GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{suggest_names(asked, values)}")
+        ]
     errors = cases.count("error")
     if errors > error_share * len(cases):
         reason = f"errors in {errors} of {write_count(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
-    metrics = measured.metrics() if gate.metric == "*" else (gate.metric,)
+    metrics = measured.list_metrics() if gate.metric == "*" else (gate.metric,)
     decisions = [(metric, _decide_metric(gate, place, metric, measured, cases)) for metric in metrics]
     return [_note_estimates(decision, metric, cases) for metric, decision in decisions]
 
@@ -311,18 +315,18 @@ def _note_estimates(decision: GateDecision, metric: str, cases: Tally) -> GateDe
 
 def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, cases: Tally) -> GateDecision:
     subject = f"{place}.{metric}"
-    look = measured.estimate if gate.confidence is None else measured.with_interval
+    look = measured.estimate_metric if gate.confidence is None else measured.estimate_with_interval
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
     if estimate is None:
-        names = measured.metrics()
+        names = measured.list_metrics()
         reason = (
-            measured.failure(metric)
+            measured.explain_failure(metric)
             or next((why for row in cases if (why := row.facts.get(UNMEASURED, {}).get(metric))), "")
             or (explain_unmeasured(metric, cases) if gate.benchmark == JUDGE else "")
             or (
                 "not measured"
                 if metric in names
-                else f"no such metric{suggest(metric, names)}{measured.gone and f' ({measured.gone})'}"
+                else f"no such metric{suggest_names(metric, names)}{measured.gone and f' ({measured.gone})'}"
             )
         )
         return GateDecision(gate, subject, "no data", reason=reason)
@@ -337,7 +341,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         elif metric not in measured.declared:
             reason += "; a declared range, Metric(range=(0, 1)), bounds what varies"
         return GateDecision(gate, subject, "no data", estimate, reason)
-    if not gate.holds(estimate):
+    if not gate.is_met_by(estimate):
         return GateDecision(gate, subject, "missed", estimate)
     met = GateDecision(gate, subject, "met", estimate, _describe_direction(gate, measured.declared.get(metric)))
     missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != UNAFFORDABLE]
@@ -356,7 +360,7 @@ def _decide_with_missing(
 ) -> GateDecision:
     """Confirm a met gate only if it is still met when all missing scores have the worst value of the metric's range."""
     ledger = _write_ledger(cases, missing)
-    bounds = measured.bounds(metric, cases)
+    bounds = measured.find_range(metric, cases)
     if bounds is None:
         reason = f"{ledger}; {metric} has no declared range, Metric(range=(0, 1)), so what they hide is not bounded"
         return replace(met, verdict="no data", reason=reason)
@@ -364,8 +368,10 @@ def _decide_with_missing(
     if metric in measured.derived and met.estimate is not None:
         worst = _mix(met.estimate, end, len(missing) / len(cases))
     else:
-        worst = measured.estimate(metric, measured.fill(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE)
-    if worst is not None and gate.holds(worst):
+        worst = measured.estimate_metric(
+            metric, measured.fill_missing(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
+        )
+    if worst is not None and gate.is_met_by(worst):
         return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
     reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"
     if all(row.outcome not in {"error", "skipped"} for row in missing):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.comparison import ComparisonRules, find_subjects
-from evalsuite.decisions.gates import gates_of
-from evalsuite.decisions.measured import Measured, select
-from evalsuite.decisions.quarantine import leave_out_quarantined, quarantine_of
+from evalsuite.decisions.gates import read_gates
+from evalsuite.decisions.measured import Measured, select_cases
+from evalsuite.decisions.quarantine import leave_out_quarantined, read_run_quarantine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import NonInferiority
 
 
-def level_at(look: int, level: float = 0.05) -> float:
+def compute_level(look: int, level: float = 0.05) -> float:
     """Compute the significance level of the n-th test, level / (n (n + 1)); over all n, these levels sum to `level`.
 
     By Bonferroni's inequality, the probability of any false alarm in all tests is at most `level`. The inequality also
@@ -73,13 +73,15 @@ class MetricHistory:
         ]
 
 
-def trace(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None) -> list[MetricHistory]:
+def trace_metrics(
+    runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
+) -> list[MetricHistory]:
     """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
-    gates = gates_of(runs[-1])
+    gates = read_gates(runs[-1])
     # From each release, leave out the cases that were in quarantine when the release ran.
-    runs = [leave_out_quarantined(run, quarantine_of(run)) for run in runs]
-    references = [leave_out_quarantined(run, quarantine_of(runs[-1])) for run in references]
+    runs = [leave_out_quarantined(run, read_run_quarantine(run)) for run in runs]
+    references = [leave_out_quarantined(run, read_run_quarantine(runs[-1])) for run in references]
     listed = list(find_subjects(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
@@ -96,7 +98,7 @@ def _compare_releases(
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, ReferenceComparison]] = {}
     for look, run in enumerate(later, 1):
-        level = level_at(look) / tests
+        level = compute_level(look) / tests
         against = compare_to_baseline(reference, run, gates, rules)
         own = {
             str(subject): ReferenceComparison(
@@ -121,8 +123,8 @@ def _describe_release(
         name,
         str(run.info.get("model") or ""),
         str(run.info.get("started") or ""),
-        Measured.of(run, subject.benchmark).with_interval(
-            subject.metric, select(bench.tally, subject.tag, subject.value)
+        Measured.collect(run, subject.benchmark).estimate_with_interval(
+            subject.metric, select_cases(bench.tally, subject.tag, subject.value)
         )
         if bench
         else None,

@@ -80,28 +80,28 @@ class Measured:
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: Run, benchmark: str) -> Measured:
+    def collect(cls, run: Run, benchmark: str) -> Measured:
         """Collect one benchmark's cases with its derived metrics and declarations."""
         bench = run.benchmarks[benchmark]
         missing = bench.stored.missing if bench.stored else {}
         return cls(bench.tally, bench.derived, run.metrics(benchmark), bench.gone, missing)
 
-    def metrics(self) -> tuple[str, ...]:
+    def list_metrics(self) -> tuple[str, ...]:
         """List the names of all metrics."""
         asserts = not len(self.tally) or any(row.facts.get(ASSERTS, True) for row in self.tally)
         every = (*self.tally.metrics(), *self.derived, *([PASS_RATE] if asserts else []))
         return tuple(dict.fromkeys(every))
 
-    def estimate(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+    def estimate_metric(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases."""
         if metric in self.derived:
             return self.derived[metric](cases)
         if metric == PASS_RATE:
-            return pass_rate(cases, confidence)
+            return estimate_pass_rate(cases, confidence)
         declared = self.declared.get(metric)
         return cases.estimate(metric, confidence, declared.range if declared else None)
 
-    def with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+    def estimate_with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases, with an interval if possible.
 
         A derived metric may return its own 95% interval. If it returns no interval, or if another confidence is
@@ -109,7 +109,7 @@ class Measured:
         """
         if metric in AMOUNTS:
             return estimate_mean_amount(metric, cases, confidence)
-        estimate = self.estimate(metric, cases, confidence)
+        estimate = self.estimate_metric(metric, cases, confidence)
         if metric not in self.derived or estimate is None:
             return estimate
         if estimate.low is not None and confidence == DERIVED_CONFIDENCE:
@@ -119,7 +119,7 @@ class Measured:
             self.derived[metric], estimate, cases, declared.range if declared else None, confidence
         )
 
-    def bounds(self, metric: str, cases: Tally) -> tuple[float, float] | None:
+    def find_range(self, metric: str, cases: Tally) -> tuple[float, float] | None:
         """Find the range of a metric; None if the range is not declared, unless the metric is a share of cases."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
@@ -135,7 +135,7 @@ class Measured:
         that have none of the scores that the metric reads.
         """
         if metric not in self.derived:
-            return tuple(row for row in cases if score_of(row, metric) is None)
+            return tuple(row for row in cases if get_score(row, metric) is None)
         if metric in RESOURCES or metric.startswith(("judge_", "corrected_")):
             return ()
         if self.gone and metric in tuple(self.derived):
@@ -150,19 +150,19 @@ class Measured:
             or ((read[row.case] or row.outcome == "skipped") and not names & row.scores.keys())
         )
 
-    def fill(self, metric: str, cases: Tally, value: float) -> Tally:
+    def fill_missing(self, metric: str, cases: Tally, value: float) -> Tally:
         """Give a value to every case that lacks the metric; for the pass rate, 1 means passed and 0 failed."""
         outcome: Outcome = "passed" if value else "failed"
         return Tally(
             tuple(
                 row
-                if score_of(row, metric) is not None
+                if get_score(row, metric) is not None
                 else replace(row, outcome=outcome, scores={**row.scores, metric: value})
                 for row in cases
             )
         )
 
-    def failure(self, metric: str) -> str:
+    def explain_failure(self, metric: str) -> str:
         """Explain why the last computation of a derived metric failed; empty if it succeeded."""
         return get_failure(self.derived.get(metric))
 
@@ -199,7 +199,7 @@ class _ReadScores(dict[str, float]):
         return other | self.copy()
 
 
-def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
+def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed; if samples must pass k of n epochs, the share of samples."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
@@ -209,15 +209,15 @@ def pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
 
 def _score_samples(cases: Tally) -> Iterator[Row]:
     for row in cases:
-        if "at_least" not in row.facts and (score := score_of(row, PASS_RATE)) is not None:
+        if "at_least" not in row.facts and (score := get_score(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})
-    for rows in repeated_samples(cases).values():
-        held = sample_holds(rows)
+    for rows in group_repeated_samples(cases).values():
+        held = has_sample_passed(rows)
         if held is not None:
             yield replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)})
 
 
-def repeated_samples(cases: Tally) -> dict[str, list[Row]]:
+def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:
     """Group cases by sample, for samples that must pass in a minimum number of their epochs."""
     samples: dict[str, list[Row]] = {}
     for row in cases:
@@ -226,7 +226,7 @@ def repeated_samples(cases: Tally) -> dict[str, list[Row]]:
     return samples
 
 
-def sample_holds(rows: Sequence[Row]) -> bool | None:
+def has_sample_passed(rows: Sequence[Row]) -> bool | None:
     """Tell whether a sample passed in enough of its epochs; None if errors make the result uncertain."""
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome == "error" for row in rows)
@@ -234,7 +234,7 @@ def sample_holds(rows: Sequence[Row]) -> bool | None:
     return True if passed >= least else False if passed + unknown < least else None
 
 
-def score_of(row: Row, metric: str) -> float | None:
+def get_score(row: Row, metric: str) -> float | None:
     """Read a case's value of a metric, a score or the pass rate; None for errors and cases without the score."""
     if row.outcome == "error":
         return None
@@ -243,7 +243,7 @@ def score_of(row: Row, metric: str) -> float | None:
     return row.scores.get(metric)
 
 
-def select(tally: Tally, tag: str | None, value: str | None) -> Tally:
+def select_cases(tally: Tally, tag: str | None, value: str | None) -> Tally:
     """Select the cases whose tag has this value; None as `tag` means any tag, None as `value` means all cases."""
     return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
 

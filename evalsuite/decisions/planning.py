@@ -8,8 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import Pair, common_questions, find_declaration, find_subjects, group_by_question
-from evalsuite.decisions.measured import score_of, select
+from evalsuite.decisions.comparison import (
+    Pair,
+    find_common_questions,
+    find_declaration,
+    find_subjects,
+    group_by_question,
+)
+from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.results.built_in import RESOURCES
 
 if TYPE_CHECKING:
@@ -101,7 +107,7 @@ class DetectableLoss:
         return self.variance.compute_detectable_loss(self.questions, 2 * self.before, 2 * self.after)
 
 
-def expenses(
+def estimate_expenses(
     asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[Usage], float] | None = None
 ) -> list[Expense]:
     """Estimate the cost of each benchmark.
@@ -137,7 +143,7 @@ def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> floa
     return float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60
 
 
-def sights(
+def compute_detectable_losses(
     asked: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
 ) -> list[DetectableLoss]:
     """Compute the loss that a run can show in each gated metric, or in each primary metric if the run has no gates.
@@ -159,7 +165,7 @@ def _plan_metric(
 ) -> DetectableLoss | None:
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
         return _plan_derived_metric(subject, asked, baseline, earlier, detect)
-    tally = select(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
+    tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scores = _group_scores(group_by_question(tally), subject.metric)
     width = _find_width(baseline, subject, scores)
     if len(scores) < 2 or width is None:
@@ -177,7 +183,7 @@ def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> li
     """Pair the questions of two earlier runs; empty if the runs share fewer than two scored questions."""
     if earlier is None or subject.benchmark not in earlier.benchmarks:
         return []
-    pairs = common_questions(earlier.benchmarks[subject.benchmark].tally, tally).pairs(subject.metric)
+    pairs = find_common_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
     return pairs if len(pairs) > 1 else []
 
 
@@ -185,7 +191,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
     """Pair the first two scored epochs of each question."""
     pairs = []
     for rows in group_by_question(tally).values():
-        scores = [score for row in rows if (score := score_of(row, metric)) is not None]
+        scores = [score for row in rows if (score := get_score(row, metric)) is not None]
         pairs += [Pair(rows[0], scores[0], scores[1])] if len(scores) > 1 else []
     return pairs
 
@@ -213,9 +219,9 @@ def _plan_derived_metric(
     """Compute the loss that can be shown in a metric that is not a mean over cases; None without a declared range."""
     bench = baseline.benchmarks[subject.benchmark]
     limits = find_declaration(baseline, subject.benchmark, subject.metric).range
-    tally = select(bench.tally, subject.tag, subject.value)
+    tally = select_cases(bench.tally, subject.tag, subject.value)
     before = earlier.benchmarks.get(subject.benchmark) if earlier else None
-    expected = derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
+    expected = estimate_derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
     if limits is None or expected is None:
         return None
     loss = detect * (limits[1] - limits[0])
@@ -231,7 +237,7 @@ def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMe
 
 def _group_scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
     scores = {
-        question: [score for row in epochs if (score := score_of(row, metric)) is not None]
+        question: [score for row in epochs if (score := get_score(row, metric)) is not None]
         for question, epochs in rows.items()
     }
     return {question: epochs for question, epochs in scores.items() if epochs}
@@ -294,7 +300,9 @@ def _compute_crowding(tally: Tally, metric: str) -> float:
     return max(1.0, (together / apart) ** 2) if apart else 1.0
 
 
-def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> tuple[DifferenceVariance, str] | None:
+def estimate_derived_variance(
+    compute: Compute, tally: Tally, earlier: Tally | None
+) -> tuple[DifferenceVariance, str] | None:
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
     The variance is the squared jackknife error of the difference times the number of questions, because the error of a
@@ -306,12 +314,12 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
     """
     from evalsuite.stats.power import DifferenceVariance
 
-    pair = common_questions(earlier, tally) if earlier is not None else None
+    pair = find_common_questions(earlier, tally) if earlier is not None else None
     if pair is not None and len(pair.shared) > 1:
         common, alone = pair, False
         source = f"{len(pair.shared)} questions of two earlier runs"
     else:
-        common, alone = common_questions(tally, tally), True
+        common, alone = find_common_questions(tally, tally), True
         source = "the baseline's cases, as if two runs had nothing in common: too cautious"
     error = _compute_squared_error(compute, common, alone=alone)
     if error is None:
@@ -321,7 +329,7 @@ def derived_variance(compute: Compute, tally: Tally, earlier: Tally | None) -> t
 
 def _compute_squared_error(compute: Compute, common: CommonQuestions, *, alone: bool) -> float | None:
     """Compute the squared jackknife error of the metric, or of its difference between the two runs."""
-    values = [after if alone else after - before for before, after in common.replicates(compute)]
+    values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)
     if count < 2 or any(math.isnan(value) for value in values):
         return None

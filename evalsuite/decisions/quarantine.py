@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.decisions.gates import suggest
+from evalsuite.decisions.gates import suggest_names
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class QuarantineEntry:
     reason: str
     until: str  # The last day in quarantine, in ISO 8601.
 
-    def holds(self, benchmark: str, sample: str) -> bool:
+    def matches_sample(self, benchmark: str, sample: str) -> bool:
         """Tell whether the entry matches a sample."""
         pattern = ".*".join(map(re.escape, self.sample.split("*")))
         return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
@@ -63,9 +63,11 @@ class Quarantine:
         """The entries whose last day has passed, so that their cases count in decisions again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
-    def entry_of(self, benchmark: str, sample: str) -> QuarantineEntry | None:
+    def find_entry(self, benchmark: str, sample: str) -> QuarantineEntry | None:
         """Find the entry that excludes a sample from decisions; None if the sample counts."""
-        held = (entry for entry in self.entries if entry.until >= self.today and entry.holds(benchmark, sample))
+        held = (
+            entry for entry in self.entries if entry.until >= self.today and entry.matches_sample(benchmark, sample)
+        )
         return next(held, None)
 
     def plain(self) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
     return Quarantine(tuple(QuarantineEntry(**entry) for entry in plain["entries"]), plain["today"])
 
 
-def quarantine_of(run: Run) -> Quarantine:
+def read_run_quarantine(run: Run) -> Quarantine:
     """Read the quarantine that was in force during a run."""
     return restore_quarantine(run.info.get("quarantine"))
 
@@ -120,27 +122,29 @@ def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
     if not quarantine.entries:
         return run
     benchmarks = {
-        name: replace(bench, tally=Tally.of(row for row in bench.tally if not quarantine.entry_of(name, row.sample)))
+        name: replace(bench, tally=Tally.of(row for row in bench.tally if not quarantine.find_entry(name, row.sample)))
         for name, bench in run.benchmarks.items()
     }
     held = {name: len(bench.tally) - len(benchmarks[name].tally) for name, bench in run.benchmarks.items()}
     return replace(run, benchmarks=benchmarks, info={**run.info, "quarantined": held})
 
 
-def quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
+def write_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
     """Yield remarks for the verdict: the cases that were left out, and the entries that have no effect."""
     if not quarantine.entries:
         return
     named: set[QuarantineEntry] = set()
     for name, bench in run.benchmarks.items():
-        held = [entry for row in bench.tally if (entry := quarantine.entry_of(name, row.sample))]
+        held = [entry for row in bench.tally if (entry := quarantine.find_entry(name, row.sample))]
         for entry in dict.fromkeys(held):
             cases = held.count(entry)
             yield (
                 f"in quarantine until {entry.until}: {write_count(cases, 'case')} of {entry}, left out of every "
                 f"decision ({entry.reason})"
             )
-        named |= {entry for entry in quarantine.entries for row in bench.tally if entry.holds(name, row.sample)}
+        named |= {
+            entry for entry in quarantine.entries for row in bench.tally if entry.matches_sample(name, row.sample)
+        }
     for entry in quarantine.ended:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
     yield from _find_unused(run, quarantine, named)
@@ -151,7 +155,7 @@ def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEnt
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
-            suggestion = suggest(entry.benchmark, run.benchmarks)
+            suggestion = suggest_names(entry.benchmark, run.benchmarks)
             yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
         elif not in_part and entry not in named and entry not in quarantine.ended:
             yield f"the quarantine names {entry}, which this suite does not have"

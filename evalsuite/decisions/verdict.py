@@ -17,10 +17,16 @@ from evalsuite.core.phrases import write_count
 from evalsuite.core.types import ASSERTS
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, Against, ComparisonRules
-from evalsuite.decisions.early_stops import CONFIDENCE, at_the_end, early_gates, early_verdicts, explain_shortening
-from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide, explain_bare, gates_of, parse_gates
-from evalsuite.decisions.measured import PASS_RATE, Measured, repeated_samples, sample_holds, select
-from evalsuite.decisions.quarantine import leave_out_quarantined, quarantine_of, quarantine_remarks
+from evalsuite.decisions.early_stops import (
+    CONFIDENCE,
+    apply_early_gates,
+    apply_early_verdicts,
+    compute_final_confidence,
+    explain_shortening,
+)
+from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, explain_bare, parse_gates, read_gates
+from evalsuite.decisions.measured import PASS_RATE, Measured, group_repeated_samples, has_sample_passed, select_cases
+from evalsuite.decisions.quarantine import leave_out_quarantined, read_run_quarantine, write_quarantine_remarks
 from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores
 from evalsuite.results.run_folders import explain_interruption
 from evalsuite.results.runs import get_failure
@@ -100,7 +106,7 @@ class _Findings:
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _incomplete(findings: _Findings) -> Iterator[str]:
+def _explain_incomplete(findings: _Findings) -> Iterator[str]:
     stopped = explain_interruption(findings.run.info)
     # The verdict's first line already states a fault of the run itself.
     if stopped and stopped != findings.run.info.get("fault"):
@@ -114,7 +120,7 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
     for against in findings.against:
-        yield from against.lacking()
+        yield from against.list_lacking()
         if narrowed := _join_narrowed(findings.narrowed, [subject.benchmark for subject, *_ in against.found]):
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
@@ -122,13 +128,13 @@ def _incomplete(findings: _Findings) -> Iterator[str]:
 def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[str]]]:
     """Yield each status with its headline and its reasons, the most serious status first."""
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
-    yield Status.INCOMPLETE, "incomplete: no decision", [*_incomplete(findings)]
+    yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
     yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
-    yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.regressions()]
+    yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.list_regressions()]
     undecided = [line for each in findings.against for line in each.find_undecided(enough=True)]
     yield Status.REGRESSION, UNDECIDED, undecided
-    yield Status.FAILED, "cases failed", failures(run, findings.gates)
+    yield Status.FAILED, "cases failed", list_failures(run, findings.gates)
     if other := run.info.get("other_failures"):
         yield Status.FAILED, "other tests failed", [f"{write_count(other, 'failure')} of tests that are not cases"]
     yield Status.FAILED, "a metric failed", [*_find_failed_metrics(run)]
@@ -145,8 +151,8 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
 
 def judge_run(run: Run, *baselines: Run) -> Verdict:
     """Decide on a run by its records and settings, and by its baselines' records."""
-    settings, quarantine = run.info.get("settings", {}), quarantine_of(run)
-    named, earlier = gates_of(run), [leave_out_quarantined(baseline, quarantine) for baseline in baselines]
+    settings, quarantine = run.info.get("settings", {}), read_run_quarantine(run)
+    named, earlier = read_gates(run), [leave_out_quarantined(baseline, quarantine) for baseline in baselines]
     findings = _collect_findings(leave_out_quarantined(run, quarantine), earlier, named)
     # With --partial, only the cases determine the status; comparisons are shown but do not affect the status.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
@@ -157,7 +163,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [line for each in against for line in each.find_undecided() if line not in reasons]
     if status in {Status.GOOD, Status.INCOMPLETE} and not faults:
-        headline = "; ".join([headline, *_qualify(findings)])
+        headline = "; ".join([headline, *_qualify_headline(findings)])
     verdict = Verdict(
         status,
         headline,
@@ -168,16 +174,16 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         against,
         explain_shortening(settings.get("shard"), run.info.get("early"), left_open),
         (
-            *quarantine_remarks(run, quarantine),
+            *write_quarantine_remarks(run, quarantine),
             *undecided,
             *(run.info.get("remarks") or ()),
-            *(line for each in against for line in each.remarks()),
+            *(line for each in against for line in each.write_remarks()),
         ),
     )
-    return replace(verdict, id=_identify(verdict, run))
+    return replace(verdict, id=_hash_verdict(verdict, run))
 
 
-def _qualify(findings: _Findings) -> Iterator[str]:
+def _qualify_headline(findings: _Findings) -> Iterator[str]:
     """Yield additions to the headline of a good or incomplete run, such as a shortage of cases."""
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
@@ -194,7 +200,7 @@ def _qualify(findings: _Findings) -> Iterator[str]:
         yield f"nothing decides {', '.join(free)}: no gate covers it, and its test asserts nothing"
 
 
-def _identify(verdict: Verdict, run: Run) -> str:
+def _hash_verdict(verdict: Verdict, run: Run) -> str:
     """Hash the content of a verdict and each case's outcome."""
     said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
     gates = [
@@ -232,9 +238,9 @@ def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate])
     if settings.get("shard"):
         # The gates of a shard are decided after all shards have been merged.
         return _Findings(run, gates, (), ())
-    against = compare_to_baselines(baselines, run, gates, comparison_rules(settings))
+    against = compare_to_baselines(baselines, run, gates, read_comparison_rules(settings))
     if early:
-        against = [early_verdicts(early, each) for each in against]
+        against = [apply_early_verdicts(early, each) for each in against]
     decided = [_decide_against(gate, run, against) for gate in gates if gate.than]
     own = _decide(run, [gate for gate in gates if not gate.than])
     decisions = [_mark_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
@@ -320,7 +326,7 @@ def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
     return status, _join_undecided(findings) or headline, tuple(reason for *_, lines in found for reason in lines)
 
 
-def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
+def read_comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
     """Read the rules for comparing a run with its baselines from the run's settings."""
     losses = {
         gate.metric if gate.benchmark == "*" else f"{gate.benchmark}.{gate.metric}": gate.threshold
@@ -331,7 +337,7 @@ def comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
         losses.get("*", LOSS),
         losses,
         settings.get("min_paired", 0.9),
-        at_the_end(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
+        compute_final_confidence(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
         frozenset(name for text in settings.get("accept_change", ()) for name in parse_changes(text)),
     )
 
@@ -361,23 +367,24 @@ def _is_left_out(gate: Gate, run: Run) -> bool:
 def _has_cases(gate: Gate, run: Run) -> bool:
     """Tell whether a gate covers any case of the run."""
     return any(
-        gate.covers(name) and len(select(bench.tally, gate.tag, gate.value)) for name, bench in run.benchmarks.items()
+        gate.covers(name) and len(select_cases(bench.tally, gate.tag, gate.value))
+        for name, bench in run.benchmarks.items()
     )
 
 
 def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
     share, early_end = settings.get("max_error_share", 0.01), _may_end_early(settings)
-    measured, decisions = measure(run), []
+    measured, decisions = measure_run(run), []
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
             # Raise the confidence of the final check if the run could have been decided early, because both share the
             # error.
-            last = replace(gate, confidence=at_the_end(gate.confidence))
-        decided = decide([last], {**_find_judges(run, gate), **measured}, share)
+            last = replace(gate, confidence=compute_final_confidence(gate.confidence))
+        decided = decide_gates([last], {**_find_judges(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
-    return early_gates(run.info.get("early"), decisions)
+    return apply_early_gates(run.info.get("early"), decisions)
 
 
 def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
@@ -388,20 +395,20 @@ def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
     return {JUDGE: Measured(rows, JUDGE_METRICS)} if len(rows) else {}
 
 
-def measure(run: Run) -> dict[str, Measured]:
+def measure_run(run: Run) -> dict[str, Measured]:
     """Collect each benchmark's cases with its derived metrics and declarations."""
-    return {name: Measured.of(run, name) for name in run.benchmarks}
+    return {name: Measured.collect(run, name) for name in run.benchmarks}
 
 
-def estimate_of(run: Run, name: str, metric: str | None) -> Estimate | None:
+def estimate_metric(run: Run, name: str, metric: str | None) -> Estimate | None:
     """Estimate a metric of a benchmark with its interval; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
-    measured = Measured.of(run, name)
-    return measured.estimate(metric, measured.tally)
+    measured = Measured.collect(run, name)
+    return measured.estimate_metric(metric, measured.tally)
 
 
-def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
+def list_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
     """Report failures and errors that no gate covers, one line per benchmark.
 
     Samples that pass in too few epochs fail the run regardless of its gates, unless a gate is on `pass_rate`.
@@ -428,4 +435,4 @@ def failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 def list_short_samples(tally: Tally) -> list[str]:
     """List the samples that miss the number of passed epochs in `at_least`, even if all errors counted as passed."""
-    return sorted(sample for sample, rows in repeated_samples(tally).items() if sample_holds(rows) is False)
+    return sorted(sample for sample, rows in group_repeated_samples(tally).items() if has_sample_passed(rows) is False)

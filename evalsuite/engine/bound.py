@@ -94,12 +94,12 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         scorers,
         sorted_scorers,
         _make_declared_metrics(benchmark, scorers),
-        Faults.read([*settings.inject, *declaration.faults], settings.seed),
+        Faults.parse_faults([*settings.inject, *declaration.faults], settings.seed),
     )
 
 
 def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: str, root: Path) -> Setup:
-    from evalsuite.gateway.concealment import public_settings
+    from evalsuite.gateway.concealment import make_public_settings
 
     declared = declaration.benchmark
     folder = (root / settings.data).resolve() / declared.name if settings.data else None
@@ -109,7 +109,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
         model=model,
         judge=settings.judge_model,
         # Remove the login from the address, because a traceback with --showlocals would show the login.
-        judge_base_url=public_settings(settings).judge_base_url,
+        judge_base_url=make_public_settings(settings).judge_base_url,
         reports=root / settings.reports,
         data=data,
         modes=modes,

@@ -17,8 +17,8 @@ from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Sample, Score, Transcript, Usage
 from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.scoring import CaseScores, NotedScore, get_callable_name, read_score_value, run_rule_scorer
-from evalsuite.gateway.faults import TAG, tag_of
-from evalsuite.journal.planned import same_ask
+from evalsuite.gateway.faults import TAG, write_fault_tag
+from evalsuite.journal.planned import digest_fingerprints
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -164,7 +164,7 @@ class CaseFindings:
         tags = case.sample.tags
         if case.bound.faults:
             met = list(solved.faults) if solved else []
-            self.facts["faults"], tags = met, {**tags, TAG: tag_of(met)}
+            self.facts["faults"], tags = met, {**tags, TAG: write_fault_tag(met)}
         transcript = (solved.transcript if solved else None) or self.conversation
         return Record(
             case=name,
@@ -228,7 +228,7 @@ def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -
     from evalsuite.decisions.gates import parse_gates
 
     name = case.bound.name
-    if quarantine is not None and quarantine.entry_of(name, case.source.id):
+    if quarantine is not None and quarantine.find_entry(name, case.source.id):
         return "quarantine"
     if any(gate.covers(name) for gate in parse_gates(settings.gate)):
         return "gate"
@@ -275,13 +275,17 @@ class KeptRecord(NamedTuple):
     benchmark: str  # Name of the case's benchmark.
     declared: str  # The location of the benchmark's code.
     metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
-    same: str  # A hash that is equal for two records of the same request and scorers (see `same_ask`).
+    same: str  # A hash that is equal for two records of the same request and scorers (see `digest_fingerprints`).
 
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
         """Encode a record."""
         return cls(
-            dumps(encode_record(record)), record.benchmark, record.declared, metrics, same_ask(record.fingerprints)
+            dumps(encode_record(record)),
+            record.benchmark,
+            record.declared,
+            metrics,
+            digest_fingerprints(record.fingerprints),
         )
 
 

@@ -231,7 +231,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
         # Put samples within --limit first, then further samples, because new samples are more informative than further
         # epochs.
         ordered.sort(key=stage)
-        from evalsuite.decisions.early_stops import spread
+        from evalsuite.decisions.early_stops import spread_items
 
-        ordered = list(spread(ordered, workers))
+        ordered = list(spread_items(ordered, workers))
     return ordered

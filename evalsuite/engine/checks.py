@@ -55,9 +55,9 @@ def check_model_can_be_called(settings: Settings, model: str | None) -> None:
 
 
 def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
-    from evalsuite.gateway.opening import credentials_of
+    from evalsuite.gateway.opening import make_credentials
 
-    open_backend(name, base_url, credentials_of(settings)).check()
+    open_backend(name, base_url, make_credentials(settings)).check()
 
 
 def check_given_options(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
@@ -67,7 +67,7 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     from evalsuite.results.runs import load_run
 
     parse_gates(settings.gate)
-    Faults.read(settings.inject, settings.seed)
+    Faults.parse_faults(settings.inject, settings.seed)
     if settings.price:
         from evalsuite.gateway.spend import read_prices
 
@@ -82,24 +82,24 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     if settings.may_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
     if settings.max_cost is not None:
-        from evalsuite.gateway.spend import unknown_price
+        from evalsuite.gateway.spend import explain_unknown_price
 
         for name in find_unpriced_models(settings).values():
-            raise SettingsError(unknown_price(name))
+            raise SettingsError(explain_unknown_price(name))
     if not settings.replay:
         _check_models(settings, named)
 
 
 def find_unpriced_models(settings: Settings) -> dict[str, str]:
     """Find paid models without a known price, keyed by the option that names the model."""
-    from evalsuite.gateway.spend import price_of, read_prices
+    from evalsuite.gateway.spend import find_price, read_prices
 
     prices = read_prices(settings.price)
     roles = {"model": settings.model, "judge_model": settings.judge_model, "user_model": settings.user_model}
     return {
         role: name
         for role, name in roles.items()
-        if name and not runs_other_code(name) and open_backend(name).metered and price_of(name, prices) is None
+        if name and not runs_other_code(name) and open_backend(name).metered and find_price(name, prices) is None
     }
 
 
@@ -141,9 +141,9 @@ def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str 
 def _check_batch_support(settings: Settings) -> None:
     """Check that the server of every model of the run has a batch interface."""
     from evalsuite.batches.backend import check_interface
-    from evalsuite.gateway.opening import credentials_of
+    from evalsuite.gateway.opening import make_credentials
 
-    credentials = credentials_of(settings)
+    credentials = make_credentials(settings)
     for name, base_url in dict.fromkeys(_list_models(settings, {"model", "judge_model", "user_model"})):
         model = demand_model(name)
         check_interface(model, open_backend(model, base_url, credentials))
@@ -243,14 +243,16 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, explain_bare, parse_gates, suggest
+    from evalsuite.decisions.gates import JUDGE, explain_bare, parse_gates, suggest_names
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
         if reason := explain_bare(gate, names):
             return f"--gate '{gate.text}': {reason}"
         if gate.benchmark not in {"*", JUDGE, *names}:
-            return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest(gate.benchmark, names)}"
+            return (
+                f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest_names(gate.benchmark, names)}"
+            )
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if any(case.bound.faults for case in concerned):
@@ -258,7 +260,8 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str
         if gate.value and not any(value == gate.value and gate.tag in {None, tag} for tag, value in tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
-            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{suggest(wanted, present)}"
+            similar = suggest_names(wanted, present)
+            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{similar}"
     return ""
 
 
@@ -267,7 +270,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """
-    from evalsuite.decisions.gates import parse_gates, suggest
+    from evalsuite.decisions.gates import parse_gates, suggest_names
     from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import find_built_in_metric
 
@@ -284,7 +287,7 @@ def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
             continue
         metrics = bound.metric_names
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
-            return f"gate '{gate.text}': no such metric{suggest(gate.metric, {*metrics, PASS_RATE})}"
+            return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, {*metrics, PASS_RATE})}"
         low, high = bound.declared_metrics.get(gate.metric, {}).get("range") or (-math.inf, math.inf)
         if gate.than and gate.threshold >= high - low:
             return f"gate '{gate.text}': a loss of {gate.threshold:g} is no less than the whole range of {gate.metric}"

@@ -20,7 +20,7 @@ from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer
 from evalsuite.core.types import CANARY, Metric, Sample
 from evalsuite.engine.scoring import check_callable
 from evalsuite.samples.lazy import LazySamples, SampleStream
-from evalsuite.solvers.single_call import answer_of, fixed_answer
+from evalsuite.solvers.single_call import fixed_answer, get_fixed_answer
 
 if TYPE_CHECKING:
     from evalsuite.output.reports.generic import CaseMetric, Measure
@@ -227,7 +227,7 @@ def _list_canaries(
 
     for sample in samples:
         try:
-            answer_of(sample)
+            get_fixed_answer(sample)
             check_labels(sample)
         except EvalsuiteError as error:
             raise SettingsError(f"@benchmark({name!r}, canary=True): {error}") from error

@@ -71,8 +71,8 @@ class EarlyEnding:
         """
         if self._tests is None:
             return
-        for benchmark, row in self._order.arrive(item, result):
-            self._tests.add(benchmark, row)
+        for benchmark, row in self._order.add_result(item, result):
+            self._tests.add_case(benchmark, row)
         if self._goes_on and not self._tests.decided:
             self._end_if_decided(self._tests)
         if self._tests.decided and not self.has_ended:
@@ -103,12 +103,12 @@ class EarlyEnding:
 
 
 def _make_tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
-    from evalsuite.decisions.early_stops import EarlyStop, early_comparisons
-    from evalsuite.decisions.verdict import comparison_rules
+    from evalsuite.decisions.early_stops import EarlyStop, make_early_comparisons
+    from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
 
     if not settings.baseline:
         return EarlyStop(gates)
     baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
-    return EarlyStop(gates, early_comparisons(baselines, gates, comparison_rules(settings.plain())))
+    return EarlyStop(gates, make_early_comparisons(baselines, gates, read_comparison_rules(settings.plain())))

@@ -38,7 +38,7 @@ from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.open_run import OpenRun
 from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, compute_window
-from evalsuite.gateway.concealment import public_settings
+from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.results.run_folders import REPORT
 from evalsuite.results.runs import Run
 
@@ -438,6 +438,6 @@ def _write_case_name(case: Case) -> str:
 
 def _write_call(name: str, settings: Settings) -> str:
     """Write the call of `evaluate` without secrets, for the report."""
-    plain = public_settings(settings).plain()
+    plain = make_public_settings(settings).plain()
     arguments: Iterator[str] = (f"{option}={plain[option]!r}" for option in sorted(settings.given))
     return f"evaluate({', '.join([repr(name), *arguments])})"

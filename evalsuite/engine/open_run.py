@@ -84,7 +84,7 @@ class RunGateway:
             if self._settings.batch:
                 from evalsuite.journal.batches import Batches
 
-                Batches(self._journal.database).carry_over()
+                Batches(self._journal.database).mark_unbilled()
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
@@ -99,10 +99,10 @@ class RunGateway:
 
             return RemoteBackend(backend, parse_services(self._settings.gateway))
         if self._pending is not None:
-            from evalsuite.batches.backend import in_batches
+            from evalsuite.batches.backend import wrap_in_batches
             from evalsuite.journal.batches import Batches
 
-            return in_batches(backend, model, Batches(self._journal.database), self._pending)
+            return wrap_in_batches(backend, model, Batches(self._journal.database), self._pending)
         return backend
 
     def _make_pending_batches(self, on_detached: Callable[[str], None]) -> PendingBatches:
@@ -118,7 +118,7 @@ class RunGateway:
 
     def describe_waiting_batches(self) -> list[str]:
         """Describe each batch that the run waits for."""
-        return self._pending.waits() if self._pending is not None else []
+        return self._pending.describe_waits() if self._pending is not None else []
 
     def get_usage(self) -> dict[str, Any] | None:
         """Return the usage of all calls so far, as JSON data; None if no call was made."""
@@ -155,7 +155,7 @@ class RunGateway:
         from evalsuite.journal.batches import Batches
 
         pending.release()
-        Batches(self._journal.database).tidy()
+        Batches(self._journal.database).delete_stored()
 
 
 class Watchers(Protocol):
@@ -259,7 +259,7 @@ class OpenRun:
             self.folder = make_run_folder(reports, settings.run, self._spec.model or "", self._started)
         self._lease = self._spec.lease or Lease(self.folder.path)
         try:
-            self._lease.sign(platform.node(), _to_seconds(self._started))
+            self._lease.write_holder(platform.node(), _to_seconds(self._started))
             self._write_run_info()
             self.journal = self._open_journal(cases)
         except BaseException:
@@ -276,8 +276,8 @@ class OpenRun:
         try:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
-            journal.begin(_to_seconds(self._started), self._info["command"])
-            journal.plan(cases)
+            journal.begin_session(_to_seconds(self._started), self._info["command"])
+            journal.store_plan(cases)
         except BaseException:
             journal.close()
             raise
@@ -307,14 +307,14 @@ class OpenRun:
         planned = self.journal.find_planned(case) if quarantine is not None else None
         if planned is None or quarantine is None:
             return False
-        return quarantine.entry_of(planned.benchmark, planned.sample) is not None
+        return quarantine.find_entry(planned.benchmark, planned.sample) is not None
 
     def keep_record(self, case: str, kept: KeptRecord) -> None:
         """Store a case's record. If a case ran several times, the last record counts."""
         if kept.metrics is not None:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
         self._places.add(kept.declared)
-        self.journal.record(case, kept.same, kept.line)
+        self.journal.store_record(case, kept.same, kept.line)
         if self._watchers is not None:
             self._watchers.receive_record(kept.line)
         if self._spans is not None:
@@ -395,7 +395,7 @@ class OpenRun:
             "remarks": [*_collect_remarks(self.journal, counted), *self._note_unused()],
             "other_failures": other_failures,
         }
-        self.journal.end(_to_seconds(datetime.now(UTC)), stopped)
+        self.journal.end_session(_to_seconds(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self._places))

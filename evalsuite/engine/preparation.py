@@ -58,12 +58,12 @@ class RunSpec:
 
     def make_info(self) -> dict[str, Any]:
         """Return the specification's entries in `run.json`."""
-        from evalsuite.gateway.concealment import public_settings
+        from evalsuite.gateway.concealment import make_public_settings
 
         return {
             "command": self.command,
             "model": self.model,
-            "settings": public_settings(self.settings).plain(),
+            "settings": make_public_settings(self.settings).plain(),
             "selection": self.selection,
             **({"quarantine": self.quarantine.plain()} if self.quarantine else {}),
             "versions": find_package_versions(self.settings.program_env),
@@ -110,9 +110,9 @@ def _add_file_prices(settings: Settings, root: Path) -> Settings:
     """Add the prices in the user's file to the settings, which the run stores, so that a resumed run needs no file."""
     if settings.prices is None:
         return settings
-    from evalsuite.gateway.spend import prices_of_file
+    from evalsuite.gateway.spend import read_price_file
 
-    listed = prices_of_file(root / settings.prices)
+    listed = read_price_file(root / settings.prices)
     return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
 from evalsuite.engine.scoring import A_SCORER, check_callable, get_callable_name, get_own_judge, read_scores
-from evalsuite.gateway.concealment import public_settings
+from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.gateway.handle import CaseAsker, Effects, Meter
 from evalsuite.solvers.applications import run_solver
 
@@ -58,7 +58,7 @@ class Models:
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
         # Remove logins from the addresses, because only the gateway needs them.
-        self._asker, self._settings, self._model = asker, public_settings(settings), model
+        self._asker, self._settings, self._model = asker, make_public_settings(settings), model
         self._overrides = self._settings.model_params
 
     def make_meter(self, scope: str) -> Meter:
@@ -258,7 +258,7 @@ class Prefetcher:
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
             # Pass None for a started case, because its result may be removed before the event loop runs this call.
-            self._background.soon(self._begin, None if is_started else case)
+            self._background.schedule_call(self._begin, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""

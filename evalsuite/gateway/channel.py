@@ -45,22 +45,22 @@ class ChannelAsker:
         self._channel, self._background, self._stop = channel, background, stop
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        channel.setcallback(lambda text: background.soon(self._receive, text), endmarker=None)
+        channel.setcallback(lambda text: background.schedule_call(self._receive, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:
-        plain = await self._answer({"request": encode_request(request)})
+        plain = await self._request_answer({"request": encode_request(request)})
         return decode_completion(plain["completion"])
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        await self._answer({"cancelled": encode_request(request), "seconds": seconds})
+        await self._request_answer({"cancelled": encode_request(request), "seconds": seconds})
 
     async def read_result(self, effect: Effect) -> Any:
-        return (await self._answer({"read_result": effect.plain()}))["result"]
+        return (await self._request_answer({"read_result": effect.plain()}))["result"]
 
-    async def keep(self, effect: Effect, result: Any) -> None:
-        await self._answer({"keep": effect.plain(), "result": result})
+    async def store_result(self, effect: Effect, result: Any) -> None:
+        await self._request_answer({"keep": effect.plain(), "result": result})
 
-    async def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+    async def _request_answer(self, question: dict[str, Any]) -> dict[str, Any]:
         number = next(self._numbers)
         import asyncio
 
@@ -110,22 +110,22 @@ class ChannelServer:
         if text is None:
             self._outgoing.put(None)
         else:
-            self._background.soon(self._start, json.loads(text))
+            self._background.schedule_call(self._start_answer, json.loads(text))
 
     def stop(self, reason: str) -> None:
         """Tell the worker to stop now; xdist alone would let the worker finish all its assigned tests."""
         self._outgoing.put(dumps({"stop": reason}))
 
-    def _start(self, plain: dict[str, Any]) -> None:
+    def _start_answer(self, plain: dict[str, Any]) -> None:
         import asyncio
 
-        task = asyncio.get_running_loop().create_task(self._answer(plain))
+        task = asyncio.get_running_loop().create_task(self._answer_question(plain))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, plain: dict[str, Any]) -> None:
+    async def _answer_question(self, plain: dict[str, Any]) -> None:
         try:
-            answer = await _serve(self._gateway, plain)
+            answer = await _make_answer(self._gateway, plain)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error
@@ -141,7 +141,7 @@ class ChannelServer:
                 return
 
 
-def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
+def refuse_question(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
     """Answer a worker's request with an error because the gateway could not be opened.
 
     Args:
@@ -152,7 +152,7 @@ def refuse(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
             channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
 
 
-async def _serve(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
+async def _make_answer(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
     if "request" in plain:
         return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
     if "cancelled" in plain:
@@ -160,7 +160,7 @@ async def _serve(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]
         return {}
     if "read_result" in plain:
         return {"result": await gateway.read_result(Effect(**plain["read_result"]))}
-    await gateway.keep(Effect(**plain["keep"]), plain["result"])
+    await gateway.store_result(Effect(**plain["keep"]), plain["result"])
     return {}
 
 

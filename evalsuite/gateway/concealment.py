@@ -41,7 +41,7 @@ class Vault:
     def __repr__(self) -> str:
         return "Vault(***)"
 
-    def conceal(self, request: Request) -> Request:
+    def conceal_request(self, request: Request) -> Request:
         """Hash the secret parameters of a request, and remove secrets from its address."""
         params = self._conceal(request.params)
         base_url = request.base_url and redact(request.base_url)
@@ -49,15 +49,15 @@ class Vault:
             return request
         return dataclasses.replace(request, params=params, base_url=base_url)
 
-    def reveal(self, request: Request) -> Request:
+    def reveal_request(self, request: Request) -> Request:
         if not self._secrets:
             return request
         return dataclasses.replace(request, params=self._reveal(request.params))
 
-    async def complete(self, backend: Backend, request: Request) -> Completion:
+    async def complete_request(self, backend: Backend, request: Request) -> Completion:
         """Send a request with its secrets restored, and replace the secrets that the answer echoes by hashes."""
         try:
-            completion = await backend.complete(self.reveal(request))
+            completion = await backend.complete(self.reveal_request(request))
         except Exception as error:
             error.args = tuple(self._mask(words) if isinstance(words, str) else words for words in error.args)
             raise
@@ -138,7 +138,7 @@ class Vault:
         return value
 
 
-def public_settings(settings: Settings) -> Settings:
+def make_public_settings(settings: Settings) -> Settings:
     """Hash the secrets in settings, for files, requests and workers."""
     return Vault().conceal_settings(settings)
 
@@ -184,12 +184,12 @@ def name_with_epoch(name: str) -> str:
     return name.replace(EPOCH_MARK, "")
 
 
-def name_of_case(draw: str) -> str:
+def get_case_name(draw: str) -> str:
     """Return the name of the case that a draw belongs to, as pytest shows it."""
     return name_with_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 
-def request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
+def make_request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
     Two requests share a key (64 characters) only if backend, address, model, parameters, messages, tools, epoch and

@@ -74,7 +74,7 @@ class Faults:
     seed: int
 
     @classmethod
-    def read(cls, texts: Iterable[str], seed: int) -> Faults:
+    def parse_faults(cls, texts: Iterable[str], seed: int) -> Faults:
         """Read the texts of all faults; a text that is given twice counts once."""
         return cls(tuple(map(parse_fault, dict.fromkeys(texts))), seed)
 
@@ -123,6 +123,6 @@ def _damage(completion: Completion, kind: str) -> Completion:
     return completion
 
 
-def tag_of(met: Sequence[str]) -> str:
+def write_fault_tag(met: Sequence[str]) -> str:
     """Return the tag's value for a case with these injected faults: their kinds, joined by `+`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED

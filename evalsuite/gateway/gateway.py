@@ -27,19 +27,19 @@ from evalsuite.core.errors import (
 )
 from evalsuite.core.types import Usage
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import UNBOUNDED, Vault, name_of_case, name_without_epoch, request_keys
+from evalsuite.gateway.concealment import UNBOUNDED, Vault, get_case_name, make_request_keys, name_without_epoch
 from evalsuite.gateway.handle import EffectLog, ModelCalls
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
     bound_answer,
     bound_completion_tokens,
+    bound_prompt_tokens,
     count_usage,
+    encode_prompt,
     estimate_tokens,
-    price_of,
-    prompt_bound,
-    prompt_text,
-    unknown_price,
+    explain_unknown_price,
+    find_price,
 )
 from evalsuite.gateway.upstream import Retries, Upstream
 from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient, Unreachable, WithheldAnswer
@@ -134,8 +134,8 @@ class Gateway:
 
     async def _ask(self, request: Request) -> Completion:
         upstream = self._find_upstream(request)
-        request = self._vault.conceal(request)
-        keys = request_keys(upstream.backend.identity, request, older=self.store.holds_older)
+        request = self._vault.conceal_request(request)
+        keys = make_request_keys(upstream.backend.identity, request, older=self.store.holds_older)
         key, outcomes = keys[0], self.store.outcomes
         self._cancelled.discard(key)
         cancelled = [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
@@ -151,7 +151,7 @@ class Gateway:
                     self._used[each] = kept.usage
                     return kept
             if outcomes:
-                case = name_of_case(request.draw)
+                case = get_case_name(request.draw)
                 failed = next(filter(None, (outcomes.find_error(each, case) for each in keys)), None)
                 if failed is not None:
                     raise decode_error(failed)
@@ -164,20 +164,20 @@ class Gateway:
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
         """Store that a case cancelled a request after this many seconds, so that a rerun repeats the cancellation."""
-        key, *_ = request_keys(self._find_upstream(request).backend.identity, self._vault.conceal(request))
+        key, *_ = make_request_keys(self._find_upstream(request).backend.identity, self._vault.conceal_request(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
             await self.store.outcomes.note_cancelled(key, seconds)
 
     async def read_result(self, effect: Effect) -> Any:
         kept = EffectLog(self.store.tool_calls).read_result(effect)
-        for request, usage, _ in ModelCalls.unwrap(kept)[1].usages():
+        for request, usage, _ in ModelCalls.unwrap(kept)[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
         return kept
 
-    async def keep(self, effect: Effect, result: Any) -> None:
+    async def store_result(self, effect: Effect, result: Any) -> None:
         try:
-            EffectLog(self.store.tool_calls).keep(effect, result)
+            EffectLog(self.store.tool_calls).store_result(effect, result)
         except RunError as error:
             self.lost = str(error)
             self._on_hopeless(error)
@@ -196,8 +196,8 @@ class Gateway:
             self._backends[address] = self._open_backend(*address)
         backend = self._backends[address]
         if backend not in self._upstreams:
-            limiter = self.limiter.another() if self._upstreams else self.limiter
-            tell = partial(self._tell, backend)
+            limiter = self.limiter.share_connections() if self._upstreams else self.limiter
+            tell = partial(self._add_notice, backend)
             self._upstreams[backend] = Upstream(backend, limiter, self._patience, tell)
         return self._upstreams[backend]
 
@@ -230,9 +230,9 @@ class Gateway:
 
     def _find_price(self, upstream: Upstream, model: str) -> Price | None:
         metered = upstream.backend.metered
-        price = price_of(model, self._prices) if metered else None
+        price = find_price(model, self._prices) if metered else None
         if price is None and metered and self.ledger.limit is not None:
-            error = BackendUnavailable(unknown_price(model))
+            error = BackendUnavailable(explain_unknown_price(model))
             self._give_up(upstream, error)
             raise error
         return price
@@ -247,7 +247,7 @@ class Gateway:
                 self._stop_if_never_reached(upstream, error, retries)
                 dry_since = limiter.breaker.dry_since
                 with limiter.backing_off():
-                    await asyncio.sleep(retries.wait_after(error, plain=limiter.pacing.plain, dry_since=dry_since))
+                    await asyncio.sleep(retries.compute_wait(error, plain=limiter.pacing.plain, dry_since=dry_since))
             except Hopeless as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
@@ -279,8 +279,8 @@ class Gateway:
         # Bound the answer only if spending is limited, because a bound could cut the answer off.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
         answer = bound_completion_tokens(sent)
-        text = prompt_text(sent)
-        reserved = price.most(prompt_bound(sent, text), answer) if price else 0.0
+        text = encode_prompt(sent)
+        reserved = price.bound_cost(bound_prompt_tokens(sent, text), answer) if price else 0.0
         call = _Call(key, sent, estimate_tokens(sent, text) + answer, reserved)
         await self.ledger.reserve(reserved)
         usage, answered = None, True
@@ -288,7 +288,7 @@ class Gateway:
             completion = await upstream.call(
                 lambda: self._ask_backend(upstream.backend, call), call.tokens, again=again
             )
-            usage = self._usage(upstream.backend, request, completion, price)
+            usage = self._compute_usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
             # Book nothing for a call without an attempt, because it was never sent.
@@ -302,7 +302,7 @@ class Gateway:
         else:
             return dataclasses.replace(completion, usage=usage)
         finally:
-            self.ledger.settle(reserved, Attempt(usage, answered, request.model) if usage else None)
+            self.ledger.book_cost(reserved, Attempt(usage, answered, request.model) if usage else None)
 
     async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
         if self.lost:
@@ -314,7 +314,7 @@ class Gateway:
         limit = asyncio.timeout(self._call_timeout)
         try:
             async with limit:
-                completion = await self._vault.complete(backend, call.request)
+                completion = await self._vault.complete_request(backend, call.request)
             # If a shared gateway answered, it already measured the seconds.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
@@ -335,24 +335,24 @@ class Gateway:
         if call.attempt is not None:
             self.store.note_end(call.attempt, state, usage, words)
 
-    def _usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
+    def _compute_usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
         usage = count_usage(request, completion) if backend.metered else completion.usage
-        return usage if price is None else dataclasses.replace(usage, cost=price.of_usage(usage))
+        return usage if price is None else dataclasses.replace(usage, cost=price.compute_usage_cost(usage))
 
-    def rates(self) -> list[float]:
+    def list_rates(self) -> list[float]:
         """List the requests per second that servers allow, for each server with an inferred rate."""
         limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
         return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
 
-    def outages(self) -> list[str]:
+    def describe_outages(self) -> list[str]:
         """Describe each outage: the server, the time since its first failure, and the time until the next probe."""
-        return [words for upstream in list(self._upstreams.values()) if (words := upstream.outage())]
+        return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_outage())]
 
-    def pauses(self) -> list[str]:
+    def describe_pauses(self) -> list[str]:
         """Describe each server that refuses everything, and the time until the next request is sent to it."""
-        return [words for upstream in list(self._upstreams.values()) if (words := upstream.pause())]
+        return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_pause())]
 
-    def _tell(self, backend: Backend, words: str) -> None:
+    def _add_notice(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
@@ -400,7 +400,7 @@ class Gateway:
         self.limiter.places.most = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
-                await self.limiter.places.idle()
+                await self.limiter.places.wait_until_idle()
 
 
 class Store(Protocol):
@@ -412,7 +412,7 @@ class Store(Protocol):
 
     @property
     def holds_older(self) -> bool:
-        """Whether some answers are stored under keys of older versions, which omit the draw; see `request_keys`."""
+        """Whether some answers are stored under older versions' keys, which omit the draw; see `make_request_keys`."""
 
     @property
     def outcomes(self) -> Outcomes | None:

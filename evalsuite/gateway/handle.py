@@ -48,7 +48,7 @@ class Keeper(Protocol):
 
     async def read_result(self, effect: Effect) -> Any: ...
 
-    async def keep(self, effect: Effect, result: Any) -> None: ...
+    async def store_result(self, effect: Effect, result: Any) -> None: ...
 
 
 class EffectLog:
@@ -73,7 +73,7 @@ class EffectLog:
             )
         return None
 
-    def keep(self, effect: Effect, result: Any) -> None:
+    def store_result(self, effect: Effect, result: Any) -> None:
         """Store a tool call and its result before the model sees the result."""
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
@@ -109,7 +109,7 @@ class ModelCalls:
             return kept[cls.RESULT], cls(**kept[cls.CALLS])
         return kept, cls()
 
-    def usages(self) -> Iterator[tuple[str, Usage, bool]]:
+    def iterate_usages(self) -> Iterator[tuple[str, Usage, bool]]:
         """Yield for each answer the request's digest, the usage, and whether a simulating model gave the answer."""
         for answer in self.answers:
             yield answer["request"], decode_usage(answer["usage"]), answer["simulator"]
@@ -139,7 +139,7 @@ class Effects:
         # The model calls of the tool call inside which these calls run; None outside of a tool call.
         self._outer: ModelCalls | None = None
 
-    async def once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
+    async def run_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
         """Return a tool call's stored result; if the journal has none, run the tool and store its result.
 
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
@@ -151,16 +151,16 @@ class Effects:
 
         if not self.keeps:
             return await run()
-        effect, kept = await self.begin(name, arguments)
+        effect, kept = await self.begin_call(name, arguments)
         if effect is None:
             return kept
-        with self.inside(effect, get_running_loop()) as calls:
+        with self.collect_calls(effect, get_running_loop()) as calls:
             result = await run()
-        await self.end(effect, calls, result)
+        await self.end_call(effect, calls, result)
         return result
 
     @contextmanager
-    def inside(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
+    def collect_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
         """Run a call: collect its model calls, and number the functions with `@effect` within it separately.
 
         If the call is interrupted, it runs again, and the functions that have ended return their stored results.
@@ -177,7 +177,7 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether calls are stored. Within a tool call, only the `Effects` that `inside` made stores calls."""
+        """Whether calls are stored. Within a tool call, only the `Effects` that `collect_calls` made stores calls."""
         return self.has_keeper and (self._outer is not None or DURING.get() is None)
 
     @property
@@ -185,8 +185,8 @@ class Effects:
         """Whether a journal keeps the case's calls."""
         return self._keeper is not None
 
-    async def begin(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
-        """Number a call; return its `Effect` if it must be made, else None and the stored result; see `once`."""
+    async def begin_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
+        """Number a call; return its `Effect` if it must be made, else None and the stored result; see `run_once`."""
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_result(effect) if self._keeper is not None else None
         if kept is None:
@@ -198,17 +198,17 @@ class Effects:
             self._outer.add(calls)
         return None, result
 
-    async def end(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
+    async def end_call(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
         """Store a call's result before the case gets it."""
         if self._outer is not None:
             self._outer.add(calls)
         if self._keeper is not None:
-            await self._keeper.keep(effect, calls.wrap(result))
+            await self._keeper.store_result(effect, calls.wrap(result))
 
     def _count(self, calls: ModelCalls) -> None:
         for digests in calls.requests:
             self.meter.count(digests["content"], digests.copy)
-        for _, usage, by_simulator in calls.usages():
+        for _, usage, by_simulator in calls.iterate_usages():
             (self.players if by_simulator else self.meter).add(usage)
 
 
@@ -311,7 +311,7 @@ class Meter:
         if self._whole is not None:
             self._whole.add(usage)
 
-    def draw(self, request: Request, *, shared: bool = False) -> Request:
+    def name_draw(self, request: Request, *, shared: bool = False) -> Request:
         """Record a request's fingerprints, and name its draw: the case's id and the number of this equal request.
 
         Args:
@@ -405,7 +405,7 @@ class ModelHandle:
         shared = self._shared or params.get("api") == "embeddings"
         import asyncio
 
-        request, began, seconds = self.meter.draw(request, shared=shared), self.meter.times.begin(), 0.0
+        request, began, seconds = self.meter.name_draw(request, shared=shared), self.meter.times.begin(), 0.0
         route = ROUTE.set(None)
         try:
             completion = await self._send(request)

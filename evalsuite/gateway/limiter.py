@@ -69,7 +69,7 @@ class Breaker:
         """Seconds until the next probe; None while a probe is in flight, or if the server accepts calls."""
         return max(0.0, self._next_try - self._clock()) if self._open and self._probe is None else None
 
-    def delay(self) -> float:
+    def compute_delay(self) -> float:
         """Return the seconds until the next call may be sent."""
         if not self._open:
             return 0.0
@@ -82,11 +82,11 @@ class Breaker:
         self.close()
         return 0.0
 
-    def send(self, call: PacedCall) -> None:
+    def note_sent(self, call: PacedCall) -> None:
         """Note that a call was sent as the probe."""
         self._probe = call
 
-    def drop(self, call: PacedCall) -> None:
+    def note_ended(self, call: PacedCall) -> None:
         """Note that a call has ended, so that another call may probe."""
         if call is self._probe:
             self._probe = None
@@ -142,7 +142,7 @@ class Pace:
         self.rate = rate
         self.free_at = 0.0
 
-    def take(self, amount: float, now: float) -> None:
+    def book_amount(self, amount: float, now: float) -> None:
         """Book an amount that is sent now; a negative amount corrects an earlier booking that was too large."""
         self.free_at = max(self.free_at, now) + amount / self.rate
 
@@ -168,7 +168,7 @@ class Connections:
             self.waiters.pop(admit_more, None)
             admit_more()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no call is in flight."""
         if self.in_flight:
             self._idle = asyncio.Event()
@@ -205,11 +205,11 @@ class Limiter:
         self._timer: asyncio.Handle | None = None
         self.waiting = self._backing_off = 0
 
-    def another(self) -> Limiter:
+    def share_connections(self) -> Limiter:
         """Return a limiter for another model of the run, with the same connections and its own paces."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
 
-    async def admit(self, tokens: int, *, again: bool = False) -> PacedCall:
+    async def admit_call(self, tokens: int, *, again: bool = False) -> PacedCall:
         turn: asyncio.Future[PacedCall] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
         self.waiting += 1
@@ -218,7 +218,7 @@ class Limiter:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and not turn.exception():
-                self.release(turn.result())
+                self.end_call(turn.result())
             raise
         finally:
             self.waiting -= 1
@@ -241,26 +241,26 @@ class Limiter:
             now = self._clock()
             delay = max(
                 max(self._requests.free_at, self._tokens.free_at) - now,
-                self.breaker.delay(),
-                self.pacing.delay(now, self._backing_off if fresh else None),
+                self.breaker.compute_delay(),
+                self.pacing.compute_delay(now, self._backing_off if fresh else None),
             )
             if delay > PRECISION:
                 if delay < math.inf:
                     self._timer = asyncio.get_running_loop().call_later(delay, self._admit_more)
                 return
             heapq.heappop(self._queue)
-            self._requests.take(1, now)
-            self._tokens.take(tokens, now)
+            self._requests.book_amount(1, now)
+            self._tokens.book_amount(tokens, now)
             self.places.in_flight += 1
-            call = self.pacing.send(now)
+            call = self.pacing.start_call(now)
             if self.breaker.dry_since is not None:
-                self.breaker.send(call)
+                self.breaker.note_sent(call)
             turn.set_result(call)
 
-    def release(self, call: PacedCall) -> None:
+    def end_call(self, call: PacedCall) -> None:
         """Count a call that has ended, with or without success."""
         self.pacing.drop(call)
-        self.breaker.drop(call)
+        self.breaker.note_ended(call)
         self.places.release()
         # Admit others only after a refused request counts as backing off; otherwise a new request would overtake it.
         if self._timer:
@@ -281,9 +281,9 @@ class Limiter:
         self.pacing.note_answer(call, self._clock())
         self.breaker.note_answer(call)
 
-    def book(self, estimated: int, used: int) -> None:
+    def correct_tokens(self, estimated: int, used: int) -> None:
         """Replace the estimate of a call's tokens by the actual number."""
-        self._tokens.take(used - estimated, self._clock())
+        self._tokens.book_amount(used - estimated, self._clock())
 
     def note_refusal(self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
         """Count a call that the server refused for lack of capacity, or that did not reach it.
@@ -296,7 +296,7 @@ class Limiter:
         self.pacing.note_refusal(call, self._clock(), probing=self.breaker.dry_since is not None)
         self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)
 
-    def abandon(self, error: Exception) -> None:
+    def fail_waiting(self, error: Exception) -> None:
         """Fail all waiting calls, because none can succeed."""
         queue, self._queue = self._queue, []
         for *_, turn in queue:

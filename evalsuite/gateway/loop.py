@@ -55,7 +55,7 @@ class BackgroundLoop:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.submit(work).result()
 
-    def soon(self, call: Callable[..., object], *args: Any) -> None:
+    def schedule_call(self, call: Callable[..., object], *args: Any) -> None:
         """Schedule a call in the loop's thread; calls after `close` are ignored."""
         # Another thread may have closed the loop.
         with suppress(RuntimeError):

@@ -24,7 +24,7 @@ KEPT_FREE = 40  # File descriptors left for the journal, the report, programs in
 FEWEST = 4  # Minimum number of connections, even if few descriptors are left.
 
 
-def connections_within_limit(wanted: int, servers: int = 1) -> int:
+def limit_connections(wanted: int, servers: int = 1) -> int:
     """Limit the number of connections by `ulimit -n`, because each connection needs a file descriptor."""
     try:
         import resource
@@ -34,11 +34,11 @@ def connections_within_limit(wanted: int, servers: int = 1) -> int:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return wanted
-    room = (limit - _open_now() - KEPT_FREE) // servers
+    room = (limit - _count_open_files() - KEPT_FREE) // servers
     return min(wanted, max(FEWEST, room))
 
 
-def _open_now() -> int:
+def _count_open_files() -> int:
     folder = Path("/dev/fd")
     # Without such a folder, the lowest free descriptor estimates the number of open descriptors.
     if folder.is_dir():
@@ -54,7 +54,7 @@ IN_BATCHES = 10**6
 BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
 
-def credentials_of(settings: Settings) -> Credentials:
+def make_credentials(settings: Settings) -> Credentials:
     """Decide which key is sent to each address; an address from a run's folder gets none unless the user repeats it."""
     grants = [
         Grant(name, base_url, key_env, fresh=option in settings.given)
@@ -69,9 +69,9 @@ def credentials_of(settings: Settings) -> Credentials:
     return Credentials(grants, Access(timeouts=timeouts, max_answer=int(settings.max_answer_mb * MEBIBYTE)))
 
 
-def _paid_before(store: Answers) -> Usage:
+def _read_earlier_cost(store: Answers) -> Usage:
     """Return the cost of the answers that earlier sessions paid for; a replay pays nothing."""
-    return Usage() if store.read_only else Usage(cost=store.spent())
+    return Usage() if store.read_only else Usage(cost=store.read_spending())
 
 
 def open_gateway(
@@ -85,18 +85,18 @@ def open_gateway(
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.models.choice import open_backend
 
-    credentials, vault = credentials_of(settings), Vault()
+    credentials, vault = make_credentials(settings), Vault()
     prices = read_prices(settings.price)
     if settings.batch:
-        prices = {model: price.times(BATCH_SHARE) for model, price in prices.items()}
+        prices = {model: price.scale(BATCH_SHARE) for model, price in prices.items()}
     vault.conceal_settings(settings)
-    connections = connections_within_limit(settings.max_connections, 2 if settings.judge_model else 1)
+    connections = limit_connections(settings.max_connections, 2 if settings.judge_model else 1)
     gateway = Gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials), model),
         store,
         # Requests that wait for a batch hold no connection, and the server does not count them per minute.
         Limiter(IN_BATCHES) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
-        Ledger(settings.max_cost, _paid_before(store)),
+        Ledger(settings.max_cost, _read_earlier_cost(store)),
         prices,
         on_hopeless,
         vault=vault,

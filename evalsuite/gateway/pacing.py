@@ -99,7 +99,7 @@ class Pacing:
     def in_flight(self) -> int:
         return len(self._calls)
 
-    def delay(self, now: float, backing_off: int | None) -> float:
+    def compute_delay(self, now: float, backing_off: int | None) -> float:
         """Return the seconds until the next call may be sent; infinite if another call has to end first."""
         period = self._period
         if not self.plain and self._plain_rate * (now - period.began) - period.answered > self._allowed:
@@ -112,7 +112,7 @@ class Pacing:
             return 0.0 if len(self._calls) < int(self.at_once) else math.inf
         return self._free_at - now
 
-    def send(self, now: float) -> PacedCall:
+    def start_call(self, now: float) -> PacedCall:
         if not self._bursts or now - self._bursts[-1].sent > INSTANT:
             self._bursts.append(Burst(now, len(self._calls)))
         call = PacedCall(now, self._bursts[-1])
@@ -172,7 +172,7 @@ class Pacing:
 
     def _choose_limit(self) -> None:
         """Limit the number of concurrent calls if such a limit explains the refusals, else the rate."""
-        self.at_once = self._infer_at_once()
+        self.at_once = self._infer_limit()
         self.rate = max(FLOOR, self._plain_rate) if self.at_once is None else None
 
     def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
@@ -196,7 +196,7 @@ class Pacing:
         elif self.at_once is not None:
             self._choose_limit()
 
-    def _infer_at_once(self) -> int | None:
+    def _infer_limit(self) -> int | None:
         """Return the limit on concurrent calls that explains the latest outcomes; None if no limit does."""
         answered = [burst.fewest_ahead for burst, was_refused in self._outcomes if not was_refused]
         refused = sorted(burst.ahead + burst.served for burst, was_refused in self._outcomes if was_refused)

@@ -45,12 +45,12 @@ class Price:
     # Price of prompt tokens that are written into the cache; None means that they cost as much as others.
     cache_write: float | None = None
 
-    def times(self, share: float) -> Price:
+    def scale(self, share: float) -> Price:
         names = ("prompt", "completion", "long_prompt", "long_completion", "cached", "cache_write")
         prices = {name: getattr(self, name) for name in names}
         return replace(self, **{name: share * price for name, price in prices.items() if price is not None})
 
-    def of(
+    def compute_cost(
         self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
     ) -> float:
         """Compute the cost of one call, in US dollars."""
@@ -63,24 +63,24 @@ class Price:
         plain = prompt_tokens - cached - cache_writes
         return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
-    def of_usage(self, usage: Usage) -> float:
+    def compute_usage_cost(self, usage: Usage) -> float:
         """Compute the cost of one or several calls in US dollars; the mean prompt length determines the prices."""
         calls = max(1, usage.calls)
         parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
         prompt, completion, cached, written = (tokens / calls for tokens in parts)
-        return calls * self.of(prompt, completion, cached=cached, cache_writes=written)
+        return calls * self.compute_cost(prompt, completion, cached=cached, cache_writes=written)
 
-    def most(self, prompt_tokens: int, completion_tokens: int) -> float:
+    def bound_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Compute the most that these tokens may cost, whatever part of the prompt the server caches."""
-        most = self.of(prompt_tokens, completion_tokens)
+        most = self.compute_cost(prompt_tokens, completion_tokens)
         if self.cached is not None:
-            most = max(most, self.of(prompt_tokens, completion_tokens, cached=prompt_tokens))
+            most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cached=prompt_tokens))
         if self.cache_write is not None:
-            most = max(most, self.of(prompt_tokens, completion_tokens, cache_writes=prompt_tokens))
+            most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cache_writes=prompt_tokens))
         return most
 
 
-def prices_of_file(file: Path) -> list[str]:
+def read_price_file(file: Path) -> list[str]:
     """Read a user's prices, in the form of `--price`.
 
     Args:
@@ -105,7 +105,7 @@ def prices_of_file(file: Path) -> list[str]:
     return texts
 
 
-def shipped_date() -> str:
+def get_shipped_date() -> str:
     """Return the date of the shipped table of prices, such as 2026-11-22."""
     return str(_read_shipped()["as_of"])
 
@@ -138,23 +138,23 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
     return prices
 
 
-def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
+def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
     """Find a model's price by its name, else by the longest known name that it begins with (dated versions)."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
 
-def unknown_price(model: str) -> str:
+def explain_unknown_price(model: str) -> str:
     """Format the error message for a model whose price is needed but unknown."""
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
-        f"with evalsuite_prices; the shipped table is of {shipped_date()}"
+        f"with evalsuite_prices; the shipped table is of {get_shipped_date()}"
     )
 
 
-def prompt_text(request: Request) -> str:
-    """Return messages and tools as JSON; `estimate_tokens` and `prompt_bound` use its length."""
+def encode_prompt(request: Request) -> str:
+    """Return messages and tools as JSON; `estimate_tokens` and `bound_prompt_tokens` use its length."""
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
@@ -163,22 +163,22 @@ def estimate_tokens(request: Request, text: str | None = None) -> int:
 
     The estimate is deliberately high: three characters per token for English, two bytes per token for other languages.
     """
-    text = prompt_text(request) if text is None else text
+    text = encode_prompt(request) if text is None else text
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 
-def prompt_bound(request: Request, text: str | None = None) -> int:
+def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
     """Bound the prompt tokens: a tokenizer makes at most one token per byte.
 
     A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED.
     """
-    text = prompt_text(request) if text is None else text
+    text = encode_prompt(request) if text is None else text
     size = len(text) if text.isascii() else len(text.encode())
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
     size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
     fields = request.params.keys() | _find_extra_body(request).keys()
-    files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk(part))]
+    files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _iterate_fields(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
     # Count other fields of the body, too, because fields such as schemas and predictions may be billed.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
@@ -221,7 +221,7 @@ def bound_completion_tokens(request: Request) -> int:
         return 0
     body = _find_body(request)
     limits, largest, answers, limited = LIMITS[api], 0, 1, False
-    for name, value in _walk(body):
+    for name, value in _iterate_fields(body):
         if name in BOUNDS:
             bound = _read_bound(value)
             largest = max(largest, bound)
@@ -286,7 +286,7 @@ def _find_body(request: Request) -> Mapping[str, Any]:
         return request.params
     form = responses_format if _find_api(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _find_extra_body(request)}
-    body: Mapping[str, Any] = form.request_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
+    body: Mapping[str, Any] = form.build_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
     return body
 
 
@@ -295,15 +295,15 @@ def _find_extra_body(request: Request) -> Mapping[str, Any]:
     return extra if isinstance(extra, Mapping) else {}
 
 
-def _walk(value: Any) -> Iterator[tuple[str, Any]]:
+def _iterate_fields(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name, inner
             if isinstance(inner, Mapping | list | tuple):
-                yield from _walk(inner)
+                yield from _iterate_fields(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _walk(inner)
+            yield from _iterate_fields(inner)
 
 
 def count_usage(request: Request, completion: Completion) -> Usage:
@@ -380,7 +380,7 @@ class Ledger:
         """Return whether the limit would be exceeded if these amounts were paid too."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
-    def take_over(self, paid: float, elsewhere: float) -> None:
+    def set_total(self, paid: float, elsewhere: float) -> None:
         """Set the amount that all gateways have paid so far, and wake the waiting calls.
 
         Args:
@@ -390,7 +390,7 @@ class Ledger:
         self.elsewhere = elsewhere
         self._settled.set()
 
-    def settle(self, amount: float, attempt: Attempt | None) -> None:
+    def book_cost(self, amount: float, attempt: Attempt | None) -> None:
         """Release a reserved amount, and book the call's actual cost (None: the call failed and cost nothing)."""
         self._reserved.remove(amount)
         if attempt:

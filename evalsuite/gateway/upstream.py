@@ -39,7 +39,7 @@ class Retries:
         self._deadline: float | None = None
         self.refusals = self._doublings = self.failures = self.unreached = 0
 
-    def wait_after(self, error: RateLimited | Transient, *, plain: bool, dry_since: float | None) -> float:
+    def compute_wait(self, error: RateLimited | Transient, *, plain: bool, dry_since: float | None) -> float:
         """Return the seconds to wait before the next attempt.
 
         Args:
@@ -93,12 +93,12 @@ class Upstream:
 
     def give_up(self, words: str) -> None:
         self.given_up = words
-        self.limiter.abandon(BackendUnavailable(words))
+        self.limiter.fail_waiting(BackendUnavailable(words))
 
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
         if not self._prepared:
             await self._prepare()
-        call = await self.limiter.admit(tokens, again=again)
+        call = await self.limiter.admit_call(tokens, again=again)
         try:
             if self.given_up:
                 raise BackendUnavailable(self.given_up)
@@ -108,10 +108,10 @@ class Upstream:
             self._report(error, call)
             raise
         finally:
-            self.limiter.release(call)
+            self.limiter.end_call(call)
         self.answered = True
         used = completion.usage.prompt_tokens + completion.usage.completion_tokens
-        self.limiter.book(tokens, used or tokens)
+        self.limiter.correct_tokens(tokens, used or tokens)
         return completion
 
     async def _prepare(self) -> None:
@@ -134,7 +134,7 @@ class Upstream:
         elif (error.retry_after or 0.0) <= self._patience:
             self.limiter.note_refusal(call, error.retry_after)
 
-    def outage(self) -> str:
+    def describe_outage(self) -> str:
         """Describe an outage: its start and the next probe; empty while the server is up."""
         down_for, next_try = self.limiter.breaker.down_for, self.limiter.breaker.next_try_in
         if down_for is None:
@@ -143,7 +143,7 @@ class Upstream:
         following = "trying again" if next_try is None else f"next try in {next_try:.0f} s"
         return f"{self._host} refused since {since}, {following}"
 
-    def pause(self) -> str:
+    def describe_pause(self) -> str:
         """Describe a pause of at least `WORTH_TELLING` seconds, in which nothing is sent; empty without a pause."""
         seconds = self.limiter.breaker.next_try_in or 0.0
         if seconds < WORTH_TELLING or not self.limiter.waiting:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import RequestRefused, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.journal.database import Database
-from evalsuite.journal.planned import checksum
-from evalsuite.journal.schema import put_together, take_apart
+from evalsuite.journal.planned import compute_checksum
+from evalsuite.journal.schema import join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     import sqlite3
@@ -62,12 +62,12 @@ class Answers:
         self.tool_calls = ToolCalls(database, session)
         self.outcomes: Outcomes | None = Outcomes(database, session)
         self.damaged = 0
-        self.holds_older = database.one(OLDER) is not None
+        self.holds_older = database.read_row(OLDER) is not None
         self._group = database.group
         # The keys of all answers; None if the file was opened read-only or already contained answers.
-        looked_for = database.read_only or database.one("SELECT 1 FROM answers LIMIT 1")
+        looked_for = database.read_only or database.read_row("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
-        self._attempts = 0 if database.read_only else database.one("SELECT coalesce(max(id), 0) FROM attempts")[0]
+        self._attempts = 0 if database.read_only else database.read_row("SELECT coalesce(max(id), 0) FROM attempts")[0]
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Answers:
@@ -89,7 +89,7 @@ class Answers:
         if self._kept is not None and key not in self._kept:
             return None
         try:
-            row = self._database.one(
+            row = self._database.read_row(
                 "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?", key
             )
         except RunError:
@@ -98,7 +98,7 @@ class Answers:
             return None
         if row is None:
             return None
-        if checksum(key, row[0], row[1]) != row[2]:
+        if compute_checksum(key, row[0], row[1]) != row[2]:
             self._drop(key)
             return None
         return decode_completion(json.loads(row[1]))
@@ -112,9 +112,9 @@ class Answers:
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store a completion with the next transaction. If the key already has a completion, keep the first one."""
-        asked, parts = take_apart(dumps(encode_request(request)))
+        asked, parts = split_large_strings(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
-        row = (key, answered, checksum(key, asked, answered), self._session, time.time())
+        row = (key, answered, compute_checksum(key, asked, answered), self._session, time.time())
         stays = False
 
         def write(db: sqlite3.Connection) -> None:
@@ -137,7 +137,7 @@ class Answers:
         self._attempts += 1
         values = (self._attempts, key, self._session, time.time(), reserved)
         statement = "INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')"
-        self._group.add(lambda db: db.execute(statement, values))
+        self._group.queue_write(lambda db: db.execute(statement, values))
         self._group.flush_within(0.0 if reserved else NOTE_WITHIN)
         return self._attempts
 
@@ -153,18 +153,18 @@ class Answers:
             "UPDATE attempts SET ended = ?, state = ?, cost = ?, prompt_tokens = ?, completion_tokens = ?, "
             "words = ? WHERE id = ?"
         )
-        self._group.add(lambda db: db.execute(statement, values))
+        self._group.queue_write(lambda db: db.execute(statement, values))
         self._group.flush_within(NOTE_WITHIN)
 
-    def spent(self) -> float:
+    def read_spending(self) -> float:
         """Sum the US dollars that all sessions of the run paid or may have been billed."""
         self._group.flush()
-        return float(self._database.one(BILLED)[0])
+        return float(self._database.read_row(BILLED)[0])
 
     def count_refusals(self) -> tuple[int, int]:
         """Count the calls of all sessions of the run, and those that the server refused with 429."""
         self._group.flush()
-        calls, refused = self._database.one(REFUSED)
+        calls, refused = self._database.read_row(REFUSED)
         return calls, refused
 
     def take_over(self, other: Path) -> None:
@@ -176,20 +176,22 @@ class Answers:
                 for table, places in TAKEN_OVER.items():
                     db.executemany(
                         f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 - constants
-                        source.stream(f"SELECT * FROM {table}"),  # noqa: S608 - likewise
+                        source.iterate_rows(f"SELECT * FROM {table}"),  # noqa: S608 - likewise
                     )
         finally:
             source.close()
-        self.holds_older = self._database.one(OLDER) is not None
+        self.holds_older = self._database.read_row(OLDER) is not None
 
     def check(self) -> list[str]:
         """List the keys of all damaged answers."""
-        rows = self._database.all("SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)")
-        return sorted(key for key, request, answer, kept in rows if checksum(key, request, answer) != kept)
+        rows = self._database.read_rows(
+            "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
+        )
+        return sorted(key for key, request, answer, kept in rows if compute_checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:
         """Count the answers."""
-        return int(self._database.one("SELECT count(*) FROM answers")[0])
+        return int(self._database.read_row("SELECT count(*) FROM answers")[0])
 
     def close(self) -> None:
         """Close the file after all queued writes are stored."""
@@ -209,9 +211,9 @@ class Outcomes:
     def __init__(self, database: Database, session: int | None = None) -> None:
         self._database, self._session = database, session
         self.cancelled: dict[str, float] = dict(
-            database.all("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
+            database.read_rows("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
         )
-        self._holds_errors = database.one("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
+        self._holds_errors = database.read_row("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
 
     def find_error(self, key: str, case: str) -> Any | None:
         """Find the stored error of a request, as JSON data; None if the request must be sent instead.
@@ -224,7 +226,7 @@ class Outcomes:
             case: the name of the case that sends the request.
         """
         query = "SELECT error, session IS ? FROM outcomes WHERE key = ? AND error IS NOT NULL"
-        row = self._database.one(query, self._session, key) if self._holds_errors else None
+        row = self._database.read_row(query, self._session, key) if self._holds_errors else None
         if row is None:
             return None
         error, is_of_this_session = json.loads(row[0]), row[1]
@@ -235,7 +237,7 @@ class Outcomes:
     def _ended_in_error(self, case: str) -> bool:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
-        row = self._database.one(query, case, escaped)
+        row = self._database.read_row(query, case, escaped)
         # Not strict, because names of large parts contain control characters.
         return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
 
@@ -273,17 +275,21 @@ class ToolCalls:
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:
         """Read the name, arguments and result of a call; None if the journal does not contain it."""
-        row = self._database.one(
+        row = self._database.read_row(
             'SELECT name, arguments, result FROM tool_calls WHERE "case" = ? AND epoch = ? AND number = ?',
             case,
             epoch,
             number,
         )
-        return (row[0], json.loads(row[1]), json.loads(put_together(row[2], self._database.find_part))) if row else None
+        return (
+            (row[0], json.loads(row[1]), json.loads(join_large_strings(row[2], self._database.find_part)))
+            if row
+            else None
+        )
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
         """Store a call; an earlier call with the same number is replaced."""
-        written, parts = take_apart(json.dumps(result, ensure_ascii=False))
+        written, parts = split_large_strings(json.dumps(result, ensure_ascii=False))
         arguments = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         row = (case, epoch, number, name, arguments, written, self._session, time.time())
         self._database.write(

@@ -42,7 +42,7 @@ class Batches:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
+    def record_batch(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
         """Record a batch before any part of it is sent."""
         row = (asked, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
@@ -60,15 +60,15 @@ class Batches:
         """Record the server's id of the batch."""
         self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
 
-    def drop(self, number: int) -> None:
+    def delete_batch(self, number: int) -> None:
         """Delete a batch that the server never received."""
         self._database.write(
             ("DELETE FROM batches WHERE number = ?", (number,)), ("DELETE FROM batch_lines WHERE number = ?", (number,))
         )
 
-    def open(self, asked: str) -> list[KeptBatch]:
+    def list_open(self, asked: str) -> list[KeptBatch]:
         """List the batches of a backend and model that were not yet read, oldest first."""
-        rows = self._database.all(
+        rows = self._database.read_rows(
             "SELECT number, path, mark, file, batch, created FROM batches "
             "WHERE asked = ? AND state = ? ORDER BY number",
             asked,
@@ -76,20 +76,20 @@ class Batches:
         )
         return [KeptBatch(*row) for row in rows]
 
-    def keys(self, number: int) -> list[str]:
+    def list_keys(self, number: int) -> list[str]:
         """List the requests of a batch that have no result yet, in the order of its lines."""
-        rows = self._database.all(
+        rows = self._database.read_rows(
             "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid", number
         )
         return [row[0] for row in rows]
 
-    def in_batches(self) -> set[str]:
+    def list_requests(self) -> set[str]:
         """List all requests that are in a batch or have a result that was not delivered yet."""
-        return {row[0] for row in self._database.all("SELECT key FROM batch_lines WHERE NOT taken")}
+        return {row[0] for row in self._database.read_rows("SELECT key FROM batch_lines WHERE NOT taken")}
 
-    def result(self, key: str) -> str | None:
+    def find_result(self, key: str) -> str | None:
         """Read the latest undelivered result of a request."""
-        row = self._database.one(
+        row = self._database.read_row(
             "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL ORDER BY number DESC",
             key,
         )
@@ -107,17 +107,17 @@ class Batches:
         """Mark a request's failure as delivered to its caller, so that the request may be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 
-    def close(self, number: int, state: str) -> None:
+    def close_batch(self, number: int, state: str) -> None:
         """Mark a batch as finished and completely read."""
         self._database.write(
             ("UPDATE batches SET state = ? WHERE number = ?", (state, number)),
             ("DELETE FROM batch_lines WHERE number = ? AND result IS NULL", (number,)),
         )
 
-    def carry_over(self) -> None:
+    def mark_unbilled(self) -> None:
         """Record calls in batches as not billed, because the session that reads their answers counts the cost."""
         self._database.write((CARRIED_OVER, ()))
 
-    def tidy(self) -> None:
+    def delete_stored(self) -> None:
         """Delete results that are also stored as answers."""
         self._database.write((READ_AND_KEPT, ()))

@@ -66,7 +66,7 @@ class Database:
                 self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             self._check_version()
             if not self.read_only:
-                self._mend()
+                self._repair_file()
                 # Committed data survive a killed process; a power failure may lose the latest data.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
@@ -102,7 +102,7 @@ class Database:
         else:
             self._db.executescript(f"BEGIN; {OUTCOMES} PRAGMA user_version = {VERSION}; COMMIT;")
 
-    def _mend(self) -> None:
+    def _repair_file(self) -> None:
         """Replace a damaged file by a new one with its readable rows."""
         # `quick_check` would skip the indexes. With a damaged index, a stored answer is neither found nor replaced.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
@@ -111,7 +111,7 @@ class Database:
         self.lost = salvage(self.path)
         self._db = self._connect()
 
-    def all(self, query: str, *values: object) -> list[Any]:
+    def read_rows(self, query: str, *values: object) -> list[Any]:
         """Read all rows of a query."""
         with self._lock:
             try:
@@ -119,7 +119,7 @@ class Database:
             except sqlite3.Error as error:
                 raise RunError(f"{self.path}: {error}") from error
 
-    def stream(self, query: str, *values: object) -> Iterator[Any]:
+    def iterate_rows(self, query: str, *values: object) -> Iterator[Any]:
         """Read the rows of a query one by one; at most a few hundred are in memory at a time."""
         try:
             with self._lock:
@@ -132,14 +132,14 @@ class Database:
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
 
-    def one(self, query: str, *values: object) -> Any:
+    def read_row(self, query: str, *values: object) -> Any:
         """Read the first row of a query; None if it has no rows."""
-        rows = self.all(query, *values)
+        rows = self.read_rows(query, *values)
         return rows[0] if rows else None
 
     def find_part(self, name: str) -> str | None:
         """Find a large part of a message by its name; return None if the part was lost with damaged rows."""
-        row = self.one("SELECT content FROM parts WHERE name = ?", name)
+        row = self.read_row("SELECT content FROM parts WHERE name = ?", name)
         return row[0] if row else None
 
     def write(self, *statements: tuple[str, Sequence[object]]) -> None:
@@ -194,7 +194,7 @@ class GroupCommit:
         self._lock = threading.RLock()
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, work: Work, done: Done | None = None) -> None:
+    def queue_write(self, work: Work, done: Done | None = None) -> None:
         """Queue a write after the earlier ones; any thread may call this method.
 
         Args:
@@ -208,7 +208,7 @@ class GroupCommit:
         """Execute all queued writes; any thread may call this method."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
-            if waiting and not self._did([work for work, _ in waiting]):
+            if waiting and not self._try_writes([work for work, _ in waiting]):
                 # A write that fails must not prevent the other writes.
                 for work, done in waiting:
                     error = self._make_error(work)
@@ -221,7 +221,7 @@ class GroupCommit:
             if done is not None:
                 done(None)
 
-    def _did(self, every: list[Work]) -> bool:
+    def _try_writes(self, every: list[Work]) -> bool:
         try:
             with self._database.transaction() as db:
                 for work in every:
@@ -245,9 +245,9 @@ class GroupCommit:
         if self._timer is None or due < self._timer.when():
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = loop.call_at(due, self._on_time)
+            self._timer = loop.call_at(due, self._handle_timer)
 
-    def _on_time(self) -> None:
+    def _handle_timer(self) -> None:
         self._timer = None
         self.flush()
 
@@ -271,7 +271,7 @@ class GroupCommit:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(tell, error)
 
-        self.add(work, done)
+        self.queue_write(work, done)
         self.flush_within(0.0)
         error = await outcome
         if error is not None:
@@ -286,7 +286,7 @@ def salvage(path: Path) -> int:
     fresh = path.with_name(f".{path.name}.mended")
     fresh.unlink(missing_ok=True)
     lost = 0
-    with closing(_raw(path)) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
+    with closing(_open_connection(path)) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
         new.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT; BEGIN;")
         for table in TABLES:
             lost += _copy(old, new, table)
@@ -298,7 +298,7 @@ def salvage(path: Path) -> int:
     return lost
 
 
-def _raw(path: Path) -> sqlite3.Connection:
+def _open_connection(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = lambda data: data.decode("utf-8", "replace")
     # The write-ahead log may contain newer rows.
@@ -309,7 +309,7 @@ def _raw(path: Path) -> sqlite3.Connection:
 
 def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
     copied, highest = 0, 0
-    for row in _readable(old, table):
+    for row in _iterate_readable(old, table):
         highest = max(highest, row[0])
         places = ", ".join("?" * (len(row) - 1))
         # A row that violates the table's constraints is damaged.
@@ -318,7 +318,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
     return max(0, highest - copied)
 
 
-def _readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
+def _iterate_readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
     """Yield all readable rows, each after its row number: first from both ends, then one by one in between."""
     low = high = None
     try:

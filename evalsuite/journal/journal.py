@@ -13,8 +13,8 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
-from evalsuite.journal.planned import PlannedCase, checksum, same_ask
-from evalsuite.journal.schema import put_together, take_apart
+from evalsuite.journal.planned import PlannedCase, compute_checksum, digest_fingerprints
+from evalsuite.journal.schema import join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     import sqlite3
@@ -59,7 +59,7 @@ class Journal:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.database = Database(path, read_only=read_only)
-        self.session = int(self.database.one("SELECT coalesce(max(id), 0) FROM sessions")[0])
+        self.session = int(self.database.read_row("SELECT coalesce(max(id), 0) FROM sessions")[0])
         self.answers = Answers(self.database, self.session)
 
     @property
@@ -67,7 +67,7 @@ class Journal:
         """The number of rows that were lost because the file was damaged."""
         return self.database.lost
 
-    def begin(self, started: str, command: str) -> None:
+    def begin_session(self, started: str, command: str) -> None:
         """Begin a new session of the run."""
         self.session += 1
         self.answers = Answers(self.database, self.session)
@@ -77,7 +77,7 @@ class Journal:
             ("INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?, ?)", lease),
         )
 
-    def end(self, ended: str, stopped: str | None) -> None:
+    def end_session(self, ended: str, stopped: str | None) -> None:
         """Mark the session as ended."""
         self.database.write(
             ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
@@ -98,11 +98,11 @@ class Journal:
         """Whether `records.jsonl` contains all records."""
         if self.session == 0:
             return True
-        latest = self.database.one("SELECT coalesce(max(number), 0) FROM records")[0]
-        done = self.database.one("SELECT exported FROM sessions WHERE id = ?", self.session)
+        latest = self.database.read_row("SELECT coalesce(max(number), 0) FROM records")[0]
+        done = self.database.read_row("SELECT exported FROM sessions WHERE id = ?", self.session)
         return done is not None and done[0] == latest
 
-    def plan(self, cases: Iterable[PlannedCase]) -> None:
+    def store_plan(self, cases: Iterable[PlannedCase]) -> None:
         """Store the cases that this session plans to run."""
         rows = (
             (
@@ -117,7 +117,7 @@ class Journal:
                 planned.declared,
                 planned.selected,
                 dumps(planned.fingerprints),
-                same_ask(planned.fingerprints),
+                digest_fingerprints(planned.fingerprints),
             )
             for position, planned in enumerate(cases)
         )
@@ -131,32 +131,33 @@ class Journal:
     def list_planned(self, where: str = "AND selected", *values: str) -> Iterator[PlannedCase]:
         """Yield this session's planned cases that the condition selects."""
         columns = '"case", benchmark, sample, epoch, tags, source, declared, selected, fingerprints'
-        rows = self.database.stream(f"SELECT {columns} FROM cases WHERE session = ? {where}", self.session, *values)  # noqa: S608 - constants
+        query = f"SELECT {columns} FROM cases WHERE session = ? {where}"  # noqa: S608 - constants
+        rows = self.database.iterate_rows(query, self.session, *values)
         for case, benchmark, sample, epoch, tags, *places, selected, fingerprints in rows:
             read = json.loads(tags), *places, bool(selected), json.loads(fingerprints)
             yield PlannedCase(case, benchmark, sample, epoch, *read)
 
-    def record(self, case: str, same: str, line: str) -> None:
+    def store_record(self, case: str, same: str, line: str) -> None:
         """Store the record of a case, in one transaction with all queued writes."""
-        short, parts = take_apart(line)
-        row = (self.session, case, same, short, checksum(case, short), time.time())
+        short, parts = split_large_strings(line)
+        row = (self.session, case, same, short, compute_checksum(case, short), time.time())
         errors: list[RunError | None] = []
 
         def write(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
             db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
-        self.database.group.add(write, errors.append)
+        self.database.group.queue_write(write, errors.append)
         self.database.group.flush()
         if errors[0] is not None:
             raise errors[0]
 
-    def take(self, records: Iterable[tuple[str, str, str]]) -> None:
-        """Store many records in one transaction; each is a tuple of the arguments of `record`."""
+    def store_records(self, records: Iterable[tuple[str, str, str]]) -> None:
+        """Store many records in one transaction; each is a tuple of the arguments of `store_record`."""
         with self.database.transaction() as db:
             for case, same, line in records:
-                short, parts = take_apart(line)
-                row = (self.session, case, same, short, checksum(case, short), time.time())
+                short, parts = split_large_strings(line)
+                row = (self.session, case, same, short, compute_checksum(case, short), time.time())
                 db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
@@ -164,11 +165,11 @@ class Journal:
         """Find the records that count: the latest session's plan contains the case with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
-        for case, line in self._counting():
+        for case, line in self._iterate_counted():
             (damaged if line is None else there).append(case)
         counted = {*there, *damaged}
-        recorded = self.database.stream('SELECT DISTINCT "case" FROM records')
-        selected = self.database.stream('SELECT "case" FROM cases WHERE session = ? AND selected', self.session)
+        recorded = self.database.iterate_rows('SELECT DISTINCT "case" FROM records')
+        selected = self.database.iterate_rows('SELECT "case" FROM cases WHERE session = ? AND selected', self.session)
         good = set(there)
         return Counted(
             len(there),
@@ -177,36 +178,37 @@ class Journal:
             sorted(case for (case,) in selected if case not in good),
         )
 
-    def count(self) -> int:
+    def count_records(self) -> int:
         """Return the number of records that count, including damaged ones; much faster than `find_counted`."""
         if self._has_plan():
-            return int(self.database.one(NUMBER_COUNTED, self.session)[0])
-        return int(self.database.one('SELECT count(DISTINCT "case") FROM records')[0])
+            return int(self.database.read_row(NUMBER_COUNTED, self.session)[0])
+        return int(self.database.read_row('SELECT count(DISTINCT "case") FROM records')[0])
 
-    def lines(self) -> Iterator[str]:
+    def iterate_lines(self) -> Iterator[str]:
         """Yield the records that count, as JSON, sorted by case id."""
-        return (line for _, line in self._counting() if line is not None)
+        return (line for _, line in self._iterate_counted() if line is not None)
 
-    def _counting(self) -> Iterator[tuple[str, str | None]]:
+    def _iterate_counted(self) -> Iterator[tuple[str, str | None]]:
         """Yield each case whose record counts, with the record as JSON, or with None if the record is damaged."""
-        rows = self.database.stream(COUNTED, self.session) if self._has_plan() else self.database.stream(ALL)
+        iterate = self.database.iterate_rows
+        rows = iterate(COUNTED, self.session) if self._has_plan() else iterate(ALL)
         for case, line, kept, _ in rows:
-            yield case, self._whole(line) if checksum(case, line) == kept else None
+            yield case, self._restore_record(line) if compute_checksum(case, line) == kept else None
 
     def _has_plan(self) -> bool:
-        return bool(self.database.one("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])
+        return bool(self.database.read_row("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])
 
-    def _whole(self, line: str) -> str | None:
+    def _restore_record(self, line: str) -> str | None:
         """Join a record with its large parts; None if a part is lost."""
         try:
-            return put_together(line, self.database.find_part)
+            return join_large_strings(line, self.database.find_part)
         except RunError:
             return None
 
-    def sessions(self) -> list[dict[str, Any]]:
+    def list_sessions(self) -> list[dict[str, Any]]:
         """List all sessions with their number, dates, command and reason for ending."""
         names = ("id", "started", "ended", "command", "stopped", "exported")
-        rows = self.database.all("SELECT * FROM sessions ORDER BY id")
+        rows = self.database.read_rows("SELECT * FROM sessions ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def close(self) -> None:

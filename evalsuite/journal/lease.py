@@ -79,7 +79,7 @@ class Lease:
             return f" (process {pid} on {host}, since {since})"
         return ""
 
-    def sign(self, host: str, since: str) -> None:
+    def write_holder(self, host: str, since: str) -> None:
         """Write this session's host and start into the lock file, for messages of other sessions."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)

@@ -50,12 +50,12 @@ BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs"
 """Fingerprints known before a case runs."""
 
 
-def same_ask(fingerprints: Mapping[str, str]) -> str:
+def digest_fingerprints(fingerprints: Mapping[str, str]) -> str:
     """Digest the fingerprints known before the run: equal only for equal samples, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
 
 
-def checksum(*texts: str) -> str:
+def compute_checksum(*texts: str) -> str:
     """Compute 32 hexadecimal digits of a SHA-256 over texts and their lengths."""
     whole = hashlib.sha256()
     for text in texts:

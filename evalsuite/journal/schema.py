@@ -60,7 +60,7 @@ CREATE TABLE cases (
     declared      TEXT NOT NULL,     -- where the benchmark's code is
     selected      INTEGER NOT NULL,  -- 0: collected, but left out by -k, -m or --lf
     fingerprints  TEXT NOT NULL,     -- JSON object: those known before the case runs
-    same          TEXT NOT NULL,     -- planned.same_ask of them
+    same          TEXT NOT NULL,     -- planned.digest_fingerprints of them
     PRIMARY KEY (session, "case")
 );
 -- Large parts of messages (pictures, recordings, files), each once.
@@ -70,7 +70,7 @@ CREATE TABLE parts (
 );
 -- One row per distinct request.
 CREATE TABLE requests (
-    key      TEXT PRIMARY KEY,  -- concealment.request_keys: backend, model, every parameter, messages, tools, epoch
+    key      TEXT PRIMARY KEY,  -- concealment.make_request_keys: backend, model, all parameters, messages, tools, epoch
     request  TEXT NOT NULL      -- json_codec.encode_request, for people, taken apart; contains no secret
 );
 -- One row per call to a server. A call that was sent and never ended may have been billed.
@@ -91,7 +91,7 @@ CREATE TABLE attempts (
 CREATE TABLE answers (
     key         TEXT PRIMARY KEY,
     completion  TEXT NOT NULL,     -- json_codec.encode_completion
-    checksum    TEXT NOT NULL,     -- planned.checksum of key, request and completion
+    checksum    TEXT NOT NULL,     -- planned.compute_checksum of key, request and completion
     session     INTEGER,
     created     REAL NOT NULL      -- seconds since 1970
 );
@@ -112,9 +112,9 @@ CREATE TABLE records (
     number    INTEGER PRIMARY KEY,
     session   INTEGER NOT NULL,
     "case"    TEXT NOT NULL,
-    same      TEXT NOT NULL,     -- planned.same_ask of its fingerprints
+    same      TEXT NOT NULL,     -- planned.digest_fingerprints of its fingerprints
     record    TEXT NOT NULL,     -- json_codec.encode_record, a line of records.jsonl, taken apart
-    checksum  TEXT NOT NULL,     -- planned.checksum of case and record
+    checksum  TEXT NOT NULL,     -- planned.compute_checksum of case and record
     created   REAL NOT NULL
 );
 CREATE INDEX records_by_case ON records ("case", same);
@@ -149,7 +149,7 @@ _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARG
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
-def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
+def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
     """Replace the large Base64 strings in JSON by names; return the new text, and the strings by name."""
     if len(text) < LARGE:
         return text, []
@@ -163,8 +163,8 @@ def take_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
     return _WHOLE.sub(name_of, text), list(parts.items())
 
 
-def put_together(text: str, find: Callable[[str], str | None]) -> str:
-    """Reverse `take_apart`."""
+def join_large_strings(text: str, find: Callable[[str], str | None]) -> str:
+    """Reverse `split_large_strings`."""
 
     def string_of(match: re.Match[str]) -> str:
         string = find(match[1])

@@ -67,7 +67,7 @@ class ReadyAnswers:
             if (benchmark, name) not in asked and (benchmark or name not in names)
         ]
 
-    def find(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
+    def find_answer(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
         """Find a sample's line by the first of the sample's ids that the file contains."""
         names = list(ids)
         for name in names:

@@ -25,7 +25,7 @@ OURS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
 """Parameters that are not part of the body, by the openai package's names."""
 
 
-def request_body(request: Request, model: str) -> dict[str, Any]:
+def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/chat/completions`."""
     body: dict[str, Any] = {"model": model, "messages": [encode_message(message) for message in request.messages]}
     if request.tools:
@@ -43,17 +43,17 @@ def read_answer(answer: Any) -> Completion:
     """Read a completion from a server's JSON."""
     try:
         choice = answer["choices"][0]
-        completion = _read(choice, choice["message"], answer.get("usage") or {})
+        completion = _read_choice(choice, choice["message"], answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise LostAnswer(f"the server's answer is not a chat completion: {shown(answer)}") from error
+        raise LostAnswer(f"the server's answer is not a chat completion: {shorten_answer(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
         # Routers send this finish reason when the server behind them fails; the text is then not the whole answer.
-        raise LostAnswer(f"the server failed while it answered: {shown(choice.get('error') or choice)}")
+        raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
     _refuse_withheld(completion, choice["message"].get("refusal"))
     return completion
 
 
-def _read(choice: Any, message: Any, usage: Any) -> Completion:
+def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
     text, thought = split_reasoning(_join_text(message.get("content")))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
@@ -70,7 +70,7 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
     if completion.text or completion.tool_calls:
         return
     if refusal:
-        raise WithheldAnswer(f"the model refused: {shown(refusal)}")
+        raise WithheldAnswer(f"the model refused: {shorten_answer(refusal)}")
     if completion.finish_reason == "content_filter":
         raise WithheldAnswer("a content filter withheld the whole answer")
 
@@ -124,7 +124,7 @@ def _count(number: Any) -> int | None:
     return int(number) if whole and number >= 0 else None
 
 
-def shown(value: Any) -> str:
+def shorten_answer(value: Any) -> str:
     """Shorten a part of a server's answer for a message."""
     return str(value)[:200]
 

@@ -50,7 +50,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 
         credentials = credentials or Credentials()
         unknown = kind if colon and kind != "ft" else ""
-        return OpenAIBackend(credentials.locate(base_url), credentials.access(model, base_url), unknown)
+        return OpenAIBackend(credentials.find_address(base_url), credentials.make_access(model, base_url), unknown)
     make: OpenBackend = load_target(target)
     try:
         return make(rest, base_url)

@@ -80,7 +80,7 @@ class Access:
     proxies: bool = True  # Whether proxies set in the environment are used.
 
 
-def key_from(name: str, environ: Mapping[str, str]) -> Secret | None:
+def read_key(name: str, environ: Mapping[str, str]) -> Secret | None:
     """Read the key in an environment variable, or None; strip it, because a pasted key may end in a newline."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None
@@ -174,7 +174,7 @@ class Credentials:
                     f"are for {grant.model} at one address"
                 )
 
-    def locate(self, base_url: str | None) -> Address:
+    def find_address(self, base_url: str | None) -> Address:
         """Find the address that a base URL means, with the login that the user gave for this address.
 
         Without a base URL, the address is `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI
@@ -190,16 +190,16 @@ class Credentials:
             return parse_address(azure)
         return parse_address(named or OPENAI)
 
-    def access(self, model: str, base_url: str | None) -> Access:
+    def make_access(self, model: str, base_url: str | None) -> Access:
         """Decide what may be sent to an address on behalf of a model."""
-        address = self.locate(base_url)
+        address = self.find_address(base_url)
         grant = self._find_grant(model, base_url)
         if grant is not None and grant.key_env:
             return self._with_key(grant.key_env, demanded=True)
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
             return self._with_key(self._find_key_name(address))
         name = self._find_key_name(address)
-        if key_from(name, self._environ) is None:
+        if read_key(name, self._environ) is None:
             return replace(self._access, key_name=name, advice=REFUSED.format(name=name))
         return replace(self._access, key_name=name, advice=WITHHELD.format(name=name))
 
@@ -217,7 +217,7 @@ class Credentials:
         return next((name for name in names if self._environ.get(name)), AZURE_KEY)
 
     def _with_key(self, name: str, *, demanded: bool = False) -> Access:
-        key = key_from(name, self._environ)
+        key = read_key(name, self._environ)
         if key is None and demanded:
             raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {name}, which is not set")
         return replace(self._access, key=key, key_name=name, trusted=True, advice=REFUSED.format(name=name))

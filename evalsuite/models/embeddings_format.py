@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Request
 
 
-def request_body(request: Request, model: str) -> dict[str, Any]:
+def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/embeddings`."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     texts = [message.content for message in request.messages]

@@ -20,15 +20,15 @@ QUOTA = ("insufficient_quota", "billing_hard_limit", "credit balance is too low"
 LONGEST_WORDS = 500
 
 
-def failure(
+def make_error(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
     """Convert a response that is not a success to an exception."""
     message = f"{server} answered {status}: {words}"
-    hint = _hopeless(status, words.lower())
+    hint = _explain_hopeless(status, words.lower())
     if hint:
         return Hopeless(f"{message} ({hint})")
-    wait = retry_after(headers)
+    wait = read_retry_after(headers)
     if status == 429 or (status in {503, 529} and wait is not None):
         return RateLimited(message, wait)
     if status in KEY_REFUSED:
@@ -38,7 +38,7 @@ def failure(
     return Transient(message) if status in PASSING else RequestRefused(message)
 
 
-def _hopeless(status: int, words: str) -> str:
+def _explain_hopeless(status: int, words: str) -> str:
     """Explain why no request will succeed from now on; return an empty text if a request may still succeed."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
@@ -49,22 +49,22 @@ def _hopeless(status: int, words: str) -> str:
     return ""
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Read the seconds that the server asks to wait from `retry-after-ms`, else `retry-after` (seconds or a date).
 
     Return None if both headers are missing or invalid.
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
+    milliseconds = _parse_number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
     text = headers.get("retry-after")
     if text is None:
         return None
-    seconds = _number(text)
-    return _until(text) if seconds is None else seconds
+    seconds = _parse_number(text)
+    return _read_seconds_until(text) if seconds is None else seconds
 
 
-def exhausted_for(headers: Mapping[str, str]) -> float:
+def read_exhaustion(headers: Mapping[str, str]) -> float:
     """Return the seconds until the server accepts a request; 0 unless its headers say that the quota is used up.
 
     OpenAI reports the time until the whole quota is restored. The result is the shorter time until one request, or
@@ -72,14 +72,14 @@ def exhausted_for(headers: Mapping[str, str]) -> float:
     the end of a time window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
-        if _number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
-            limit = _number(headers.get(f"x-ratelimit-limit-{name}")) or share
+        if _parse_number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
+            limit = _parse_number(headers.get(f"x-ratelimit-limit-{name}")) or share
             return _convert_duration(headers.get(f"x-ratelimit-reset-{name}", "")) / max(1.0, limit / share)
     for prefix in ("ratelimit", "x-ratelimit"):
-        if _number(headers.get(f"{prefix}-remaining")) == 0:
+        if _parse_number(headers.get(f"{prefix}-remaining")) == 0:
             return _convert_window_end(headers.get(f"{prefix}-reset"))
     fields = dict(re.findall(r"\b(r|t|remaining|reset)=(\d+)", headers.get("ratelimit", "")))
-    if _number(fields.get("remaining", fields.get("r"))) == 0:
+    if _parse_number(fields.get("remaining", fields.get("r"))) == 0:
         return _convert_window_end(fields.get("reset", fields.get("t")))
     return 0.0
 
@@ -110,7 +110,7 @@ def _convert_duration(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text))
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     try:
         number = float(text or "")
     except ValueError:
@@ -119,7 +119,7 @@ def _number(text: str | None) -> float | None:
     return max(0.0, number) if abs(number) < 1e9 else None
 
 
-def _until(date: str) -> float | None:
+def _read_seconds_until(date: str) -> float | None:
     try:
         at = parsedate_to_datetime(date)
     except ValueError:
@@ -131,7 +131,7 @@ def _until(date: str) -> float | None:
     return max(0.0, (aware - datetime.now(UTC)).total_seconds())
 
 
-def server_words(content: bytes) -> str:
+def read_server_message(content: bytes) -> str:
     """Read the server's message from the usual fields of its JSON, else the whole body; shorten the text."""
     try:
         plain = json.loads(content)

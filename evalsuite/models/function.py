@@ -99,8 +99,8 @@ class FunctionBackend:
             raise RequestRefused(f"function:{self.target} raised {error}{self._locate(error.__cause__)}") from error
         except BaseException as error:
             # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
-            raise self._refusal(error) from error
-        return self._read(returned)
+            raise self._make_refusal(error) from error
+        return self._read_returned(returned)
 
     async def _call(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
         if is_async(function):
@@ -108,7 +108,7 @@ class FunctionBackend:
         returned = await run_in_thread(function, messages, **taken)
         return await returned if inspect.isawaitable(returned) else returned
 
-    def _refusal(self, error: BaseException) -> RequestRefused:
+    def _make_refusal(self, error: BaseException) -> RequestRefused:
         return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}{self._locate(error)}")
 
     def _locate(self, error: BaseException | None) -> str:
@@ -118,7 +118,7 @@ class FunctionBackend:
         lines = [frame.lineno for frame in frames if frame.filename == source]
         return f" ({Path(str(source)).name}, line {lines[-1]})" if lines else ""
 
-    def _read(self, returned: Any) -> Completion:
+    def _read_returned(self, returned: Any) -> Completion:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned
         try:
             if not any(name in answer for name in ("content", "tool_calls", "embeddings")):
@@ -133,7 +133,7 @@ class FunctionBackend:
                 usage=_read_usage(answer.get("usage") or {}),
                 logprobs=None if logprobs is None else tuple(_read_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
-                facts=_plain({name: value for name, value in answer.items() if name not in UNDERSTOOD}),
+                facts=_convert_facts({name: value for name, value in answer.items() if name not in UNDERSTOOD}),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestRefused(
@@ -164,7 +164,7 @@ def _read_usage(stated: Mapping[str, Any]) -> Usage:
     return read_usage({**stated, **counts})
 
 
-def _plain(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+def _convert_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     return json.loads(dumps(facts)) if facts else {}
 
 

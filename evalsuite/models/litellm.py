@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
-from evalsuite.models.chat_format import read_answer, request_body
-from evalsuite.models.failures import failure
+from evalsuite.models.chat_format import build_body, read_answer
+from evalsuite.models.failures import make_error
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
@@ -50,24 +50,24 @@ class LitellmBackend:
 
     async def complete(self, request: Request) -> Completion:
         await self._import()
-        body = request_body(request, self.name)
+        body = build_body(request, self.name)
         if request.params.get("extra_headers"):
             body["extra_headers"] = request.params["extra_headers"]
         if self.base_url:
             body["api_base"] = self.base_url
         failed: Exception | None = None
         try:
-            _hush()
+            _silence_warnings()
             answer = await self._package.acompletion(**body, num_retries=0, max_retries=0)
         except Exception as error:  # noqa: BLE001 - its classes vary
-            failed = self._explain(error)
-        _hush()
+            failed = self._convert_error(error)
+        _silence_warnings()
         if failed is not None:
             # Raise outside of the `except` block, because stack frames of the provider's client contain the key.
             raise failed
         return read_answer(answer.model_dump())
 
-    def _explain(self, error: Exception) -> Exception:
+    def _convert_error(self, error: Exception) -> Exception:
         """Convert litellm's exception according to its HTTP status, because the exception classes vary by provider."""
         status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
@@ -77,7 +77,7 @@ class LitellmBackend:
             for name, value in (getattr(error, "litellm_response_headers", None) or {}).items()
         }
         hint = "is the provider's key in the environment the right one?"
-        return failure(status, headers, words, f"litellm:{self.name}", hint)
+        return make_error(status, headers, words, f"litellm:{self.name}", hint)
 
     async def aclose(self) -> None:
         close = getattr(self._package, "close_litellm_async_clients", None)
@@ -85,13 +85,13 @@ class LitellmBackend:
             await close()
 
 
-def _hush() -> None:
+def _silence_warnings() -> None:
     """Ignore litellm's warnings about pydantic; called for each request, because pytest resets the filters."""
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)\b")
 
 
 def _import_litellm() -> Any:
-    _hush()
+    _silence_warnings()
     # Otherwise, litellm downloads a table of prices, which takes long without a network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm

@@ -21,7 +21,7 @@ from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, parse_address
-from evalsuite.models.failures import exhausted_for, failure, server_words
+from evalsuite.models.failures import make_error, read_exhaustion, read_server_message
 from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
 
 if TYPE_CHECKING:
@@ -86,30 +86,30 @@ class OpenAIBackend:
 
     async def complete(self, request: Request) -> Completion:
         self.check()
-        return _raise_failure(await self._outcome(request))
+        return _raise_failure(await self._try_request(request))
 
-    async def _outcome(self, request: Request) -> Completion | Exception:
+    async def _try_request(self, request: Request) -> Completion | Exception:
         try:
             answer = await self._post(request)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
-            return self._failure(error)
+            return self._make_error(error)
         if not 200 <= answer.status < 300:
-            return self._refusal(answer.status, answer.headers, answer.content)
+            return self._make_refusal(answer.status, answer.headers, answer.content)
         try:
             return self._read(request, answer)
         except Exception as error:  # noqa: BLE001 - without the frames that hold the answer
             return error.with_traceback(None)
 
     async def _post(self, request: Request) -> ServerAnswer:
-        path, api = self._api(request)
-        content = dumps(api.request_body(request, request.model)).encode()
+        path, api = self._choose_api(request)
+        content = dumps(api.build_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
         calls = self._calls or await self._open()
         return await calls.post(path, content, headers, query)
 
-    def _api(self, request: Request) -> tuple[str, Any]:
+    def _choose_api(self, request: Request) -> tuple[str, Any]:
         name = str(request.params.get("api") or "chat")
         if name not in APIS:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
@@ -127,7 +127,7 @@ class OpenAIBackend:
         content = self._mask(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         completion = self._read_completion(request, join_stream(content) if streamed else _parse_json(content), content)
-        if self.on_exhausted is not None and (seconds := exhausted_for(answer.headers)):
+        if self.on_exhausted is not None and (seconds := read_exhaustion(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
@@ -136,40 +136,40 @@ class OpenAIBackend:
         if error:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
-            raise failure(status, {}, redact(server_words(content)), self.base_url, self._access.advice)
-        completion: Completion = self._api(request)[1].read_answer(answer)
+            raise make_error(status, {}, redact(read_server_message(content)), self.base_url, self._access.advice)
+        completion: Completion = self._choose_api(request)[1].read_answer(answer)
         return completion
 
-    def for_files(self) -> OpenAIBackend:
+    def copy_for_files(self) -> OpenAIBackend:
         """Return a backend for the same server without the usual limit on the size of answers, for files."""
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
-    def line_of(self, request: Request) -> tuple[str, dict[str, Any]]:
+    def make_batch_line(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Convert a request to the path and body of a batch's line; the answer is never streamed."""
-        path, api = self._api(request)
+        path, api = self._choose_api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
-        return f"/v1{path}", api.request_body(replace(request, params=params), request.model)
+        return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
 
     def read_line(self, request: Request, status: int, body: Any) -> Completion:
         content = self._mask(dumps(body).encode())
         if status != 200:
-            words = redact(server_words(content))
-            raise failure(status, {}, words, self.base_url, self._access.advice)
+            words = redact(read_server_message(content))
+            raise make_error(status, {}, words, self.base_url, self._access.advice)
         return self._read_completion(request, json.loads(content), content)
 
-    async def use(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
+    async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Call a function with the client and the headers that each call needs."""
         self.check()
-        return _raise_failure(await self._try(work))
+        return _raise_failure(await self._try_call(work))
 
-    async def _try(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
+    async def _try_call(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
             calls = await self._open()
             return await work(calls.client, calls.headers)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
-            return self._failure(error)
+            return self._make_error(error)
 
     async def offers(self) -> list[str] | None:
         """List the names of the server's models, at no cost; return None if the server has no list."""
@@ -189,25 +189,25 @@ class OpenAIBackend:
         except (ValueError, KeyError, TypeError):
             return None
         except Exception as error:  # noqa: BLE001 - whatever the client raises
-            cause = self._failure(error)
+            cause = self._make_error(error)
             return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
-    def _failure(self, error: Exception) -> Exception:
+    def _make_error(self, error: Exception) -> Exception:
         """Convert an exception of the client, without its stack frames, which contain the key."""
-        from evalsuite.models.transport import explain
+        from evalsuite.models.transport import find_cause
 
-        links = explain(error)
+        links = find_cause(error)
         if links.ours is not None:
             return links.ours.with_traceback(None)
         if links.response is not None:
             response = links.response
-            return self._refusal(response.status_code, response.headers, response.content)
+            return self._make_refusal(response.status_code, response.headers, response.content)
         return self._explain_no_answer(links)
 
-    def _refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        words = redact(server_words(self._mask(content)))
+    def _make_refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
+        words = redact(read_server_message(self._mask(content)))
         plain = {name.lower(): value for name, value in headers.items()}
-        return failure(status, plain, words, self.base_url, self._access.advice)
+        return make_error(status, plain, words, self.base_url, self._access.advice)
 
     def _explain_no_answer(self, links: FailureCause) -> Exception:
         if links.no_descriptor:

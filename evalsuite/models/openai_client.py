@@ -69,7 +69,7 @@ class DirectClient(httpx2.AsyncClient):
         return await self._straight.handle_async_request(request)
 
 
-async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
+async def record_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
     """Record what a call through a `DirectClient` would send besides its content, without sending it.
 
     Args:
@@ -81,7 +81,7 @@ async def rehearse(call: Callable[[], Awaitable[object]]) -> PreparedCall:
         await call()
     finally:
         _REHEARSED.reset(token)
-    return PreparedCall.of(requests[0])
+    return PreparedCall.from_request(requests[0])
 
 
 NO_KEY = "none"  # Placeholder for a missing key, because the package demands a key; the header with the key is omitted.
@@ -104,14 +104,14 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
         "default_query": address.parameters(),
     }
     if address.is_azure:
-        return _azure(address, access, shared)
+        return _open_azure_client(address, access, shared)
     client = AsyncOpenAI(api_key=access.key.reveal() if access.key else NO_KEY, base_url=address.root, **shared)
     if not access.trusted:
         client.organization = client.project = None
     return client
 
 
-def call_headers(address: Address, access: Access) -> dict[str, Any]:
+def make_headers(address: Address, access: Access) -> dict[str, Any]:
     """Return the headers to add to the client's own, such as a login instead of a key; `Omit()` removes a header."""
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
@@ -131,7 +131,7 @@ def call_headers(address: Address, access: Access) -> dict[str, Any]:
     return headers
 
 
-def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
+def _open_azure_client(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
     """Open a client for Azure: a deployment per model, an API key or Entra ID token, and the API version as a query."""
     query = shared.pop("default_query")
     version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
@@ -147,10 +147,10 @@ def _azure(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpe
         return AsyncAzureOpenAI(**placed)
     if not access.trusted:
         raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
-    return _MachineIdentity(_machine_credential(address), **placed)
+    return _MachineIdentity(_get_machine_credential(address), **placed)
 
 
-def _machine_credential(address: Address) -> AsyncTokenCredential:
+def _get_machine_credential(address: Address) -> AsyncTokenCredential:
     """Get tokens of Entra ID through the login of this machine's command line or service."""
     try:
         from azure.identity.aio import DefaultAzureCredential
@@ -187,7 +187,7 @@ class OpenAICalls:
     def __init__(self, address: Address, access: Access) -> None:
         self._address = address
         self._transport = AiohttpTransport(access, tls=address.root.startswith("https://"))
-        self.headers = call_headers(address, access)
+        self.headers = make_headers(address, access)
         self.client: AsyncOpenAI = open_client(address, access, self._transport)
         self._prepared: dict[str, PreparedCall] = {}
 
@@ -201,7 +201,7 @@ class OpenAICalls:
         return await self._transport.exchange(prepared, content)
 
     async def _prepare(self, path: str) -> PreparedCall:
-        self._prepared[path] = await rehearse(lambda: self._post_by_package(path, b"{}", {}, {}))
+        self._prepared[path] = await record_call(lambda: self._post_by_package(path, b"{}", {}, {}))
         return self._prepared[path]
 
     async def _post_by_package(

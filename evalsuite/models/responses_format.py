@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Request, ToolCall
-from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shown, split_reasoning
+from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shorten_answer, split_reasoning
 from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ KEPT = ("id", "status", "incomplete_details", "output", "conversation", "service
 FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-def request_body(request: Request, model: str) -> dict[str, Any]:
+def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/responses`. The server stores nothing unless `store` is set."""
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     body: dict[str, Any] = {
@@ -90,19 +90,19 @@ def rename_params(params: Mapping[str, Any]) -> dict[str, Any]:
 def read_answer(answer: Any) -> Completion:
     """Read a completion from a server's JSON."""
     try:
-        return _read(answer)
+        return _read_response(answer)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise LostAnswer(f"the server's answer is not a response: {shown(answer)}") from error
+        raise LostAnswer(f"the server's answer is not a response: {shorten_answer(answer)}") from error
 
 
-def _read(answer: Any) -> Completion:
+def _read_response(answer: Any) -> Completion:
     if answer["status"] not in {"completed", "incomplete"}:
-        raise LostAnswer(f"the server's response has the status {answer['status']!r}: {shown(answer)}")
+        raise LostAnswer(f"the server's response has the status {answer['status']!r}: {shorten_answer(answer)}")
     items = answer["output"]
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     refusals = [part["refusal"] for part in parts if part["type"] == "refusal"]
     if refusals:
-        raise WithheldAnswer(f"the model refused: {shown(refusals[0])}")
+        raise WithheldAnswer(f"the model refused: {shorten_answer(refusals[0])}")
     spoken = [part for part in parts if part["type"] == "output_text"]
     text, thought = split_reasoning("".join(part["text"] for part in spoken))
     calls = tuple(

@@ -43,11 +43,11 @@ class PreparedCall:
     timeout: aiohttp.ClientTimeout  # The time-outs of the call.
 
     @classmethod
-    def of(cls, request: httpx2.Request) -> PreparedCall:
+    def from_request(cls, request: httpx2.Request) -> PreparedCall:
         times = request.extensions.get("timeout", {})
         return cls(
             request.method,
-            _yarl(str(request.url)),
+            _parse_url(str(request.url)),
             # Decode the raw headers, because httpx2 would detect their encoding for each request.
             CIMultiDict(
                 (name.decode("latin-1"), value.decode("latin-1"))
@@ -79,7 +79,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, and read the whole answer."""
-        answer = await self.exchange(PreparedCall.of(request), await request.aread())
+        answer = await self.exchange(PreparedCall.from_request(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
@@ -126,7 +126,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 @lru_cache(maxsize=64)
-def _yarl(address: str) -> URL:
+def _parse_url(address: str) -> URL:
     return URL(address, encoded=True)
 
 
@@ -172,7 +172,7 @@ class FailureCause:
     words: str  # The message of the innermost exception.
 
 
-def explain(error: BaseException) -> FailureCause:
+def find_cause(error: BaseException) -> FailureCause:
     """Find the cause of a failed call in an exception and its chain of causes."""
     links = _list_chain(error)
     last = links[-1]
@@ -183,11 +183,11 @@ def explain(error: BaseException) -> FailureCause:
         no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),
         timeout=any(isinstance(link, TimeoutError) for link in links),
         network=any(isinstance(link, _NETWORK) for link in links),
-        words=_words(last),
+        words=_read_message(last),
     )
 
 
-def _words(error: BaseException) -> str:
+def _read_message(error: BaseException) -> str:
     """Return an exception's message in one line; omit the HTTP status, which aiohttp adds even without a response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.decisions.verdict import estimate_of
+from evalsuite.decisions.verdict import estimate_metric
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Message, Record
@@ -50,7 +50,7 @@ def make_lm_eval_results(run: Run) -> dict[str, Any]:
 def _make_lm_eval_values(run: Run, name: str) -> dict[str, float | str]:
     values: dict[str, float | str] = {}
     for metric in run.benchmarks[name].tally.metrics():
-        estimate = estimate_of(run, name, metric)
+        estimate = estimate_metric(run, name, metric)
         if estimate is not None:
             values[f"{metric},none"] = estimate.value
             values[f"{metric}_stderr,none"] = _compute_standard_error(estimate)
@@ -110,7 +110,7 @@ def make_inspect_file_name(run: Run, benchmark: str) -> str:
 
 
 def _make_inspect_score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
-    estimate = estimate_of(run, benchmark, name)
+    estimate = estimate_metric(run, benchmark, name)
     mean = {"name": "mean", "value": estimate.value if estimate else 0.0, "params": {}}
     return {"name": name, "scorer": name, "params": {}, "metrics": {"mean": mean}}
 

@@ -81,7 +81,7 @@ def _describe_machine() -> CheckResult:
 
 
 def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[CheckResult]:
-    from evalsuite.gateway.opening import credentials_of
+    from evalsuite.gateway.opening import make_credentials
     from evalsuite.models.choice import open_backend
 
     if name is None:
@@ -89,7 +89,7 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Ch
         return
     base_url: str | None = getattr(settings, f"{role}_base_url")
     try:
-        credentials = credentials_of(settings)
+        credentials = make_credentials(settings)
         backend = open_backend(name, base_url, credentials)
         backend.check()
     except EvalsuiteError as error:
@@ -98,7 +98,7 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Ch
     if not hasattr(backend, "offers"):
         yield CheckResult(role, OK, name)
         return
-    key = credentials.access(name, base_url)
+    key = credentials.make_access(name, base_url)
     yield CheckResult(
         f"{role}'s key",
         *(

@@ -140,10 +140,10 @@ class ReportListener:
         """Return the order in which results count if the run may end early; it is fixed before the first call."""
         if not self.settings.may_end_early:
             return []
-        from evalsuite.decisions.early_stops import dealt
+        from evalsuite.decisions.early_stops import interleave_parts
 
         awaited = [item for item in self._items if item not in self._passed_over]
-        return dealt(awaited, len(self._channels) or 1)
+        return interleave_parts(awaited, len(self._channels) or 1)
 
     def _list_planned_cases(self) -> list[PlannedCase]:
         """Return this session's cases, as sent by a worker or as collected by this process."""
@@ -200,12 +200,12 @@ class ReportListener:
 
     def connect_node(self, node: Any) -> None:
         """Give a worker, before it starts, the settings and a connection to the gateway."""
-        from evalsuite.gateway.concealment import public_settings
+        from evalsuite.gateway.concealment import make_public_settings
 
         quarantine = self.spec.quarantine
         data = {
             # Send settings without keys and logins, because a worker may be on another host.
-            "settings": json.dumps(public_settings(self.settings).plain()),
+            "settings": json.dumps(make_public_settings(self.settings).plain()),
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
@@ -257,9 +257,9 @@ class ReportListener:
         except RunError as error:
             # Opening the run can fail here only if no case was planned; otherwise, the main thread has already opened
             # the run.
-            from evalsuite.gateway.channel import refuse
+            from evalsuite.gateway.channel import refuse_question
 
-            refuse(channel, text, error)
+            refuse_question(channel, text, error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

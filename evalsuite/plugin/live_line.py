@@ -187,8 +187,8 @@ class LiveLine:
         # These are this session's calls: a resumed run takes over the cost of earlier sessions, but not their calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
-        parts += [(1, outage) for outage in gateway.outages()]
-        parts += [(1, pause) for pause in gateway.pauses()]
+        parts += [(1, outage) for outage in gateway.describe_outages()]
+        parts += [(1, pause) for pause in gateway.describe_pauses()]
         parts += [(1, waits) for waits in self._listener.run.access.describe_waiting_batches()]
         parts += [
             (5, f"{write_count(places.in_flight, 'call')} in flight"),
@@ -196,7 +196,7 @@ class LiveLine:
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.rates()]
+        parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.list_rates()]
         seconds = estimate_seconds_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))

@@ -185,11 +185,11 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
 
 
 def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestReport]:
-    worse = {line.partition(" is ")[0]: line for line in against.regressions()}
+    worse = {line.partition(" is ")[0]: line for line in against.list_regressions()}
     for subject, *_ in against.found:
         name = str(subject)
         yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), red=name in worse)
-    for line in against.lacking():
+    for line in against.list_lacking():
         yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 
@@ -238,7 +238,7 @@ def _list_plan_lines(
     settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
 ) -> list[str]:
     from evalsuite.decisions.gates import parse_gates
-    from evalsuite.decisions.planning import expenses, sights
+    from evalsuite.decisions.planning import compute_detectable_losses, estimate_expenses
     from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.plan_section import advise_on_loss, tabulate_detectable_losses, tabulate_expenses
     from evalsuite.results.run_folders import find_run_folder
@@ -246,7 +246,7 @@ def _list_plan_lines(
 
     reports = config.rootpath / settings.reports
     baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
-    spent = expenses(asked, baseline, _find_price(settings, model))
+    spent = estimate_expenses(asked, baseline, _find_price(settings, model))
     lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
@@ -256,7 +256,9 @@ def _list_plan_lines(
         if expense.usage is None
     ]
     gates = parse_gates(settings.gate)
-    seen = sights(asked, baseline, _find_second_baseline(baseline, settings, config), gates, settings.detect)
+    seen = compute_detectable_losses(
+        asked, baseline, _find_second_baseline(baseline, settings, config), gates, settings.detect
+    )
     if seen:
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
@@ -283,7 +285,7 @@ def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Conf
 
 
 def _find_price(settings: Settings, model: str | None) -> Callable[[Usage], float] | None:
-    from evalsuite.gateway.spend import price_of, read_prices
+    from evalsuite.gateway.spend import find_price, read_prices
 
-    price = price_of(model, read_prices(settings.price)) if model else None
-    return price.of_usage if price else None
+    price = find_price(model, read_prices(settings.price)) if model else None
+    return price.compute_usage_cost if price else None

@@ -105,7 +105,7 @@ def _sum_collected_cases(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str,
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
     """Write one journal from all shards' journals, then export its records."""
     journal = Journal(target / JOURNAL)
-    journal.begin(
+    journal.begin_session(
         min(info["started"] for info in infos),
         "evalsuite runs merge " + " ".join(run_folder.name for run_folder in folders),
     )
@@ -113,6 +113,6 @@ def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[d
         if (folder.path / JOURNAL).is_file():
             journal.answers.take_over(folder.path / JOURNAL)
         import_records(journal, folder.path / RECORDS)
-    journal.end(max(info["started"] for info in infos), None)
+    journal.end_session(max(info["started"] for info in infos), None)
     export_records(journal, target)
     journal.close()

@@ -23,7 +23,7 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 def export_records(journal: Journal, folder: Path) -> None:
     """Write each case's valid record into `records.jsonl`, replacing the file in one step."""
-    _replace_lines(folder / RECORDS, journal.lines())
+    _replace_lines(folder / RECORDS, journal.iterate_lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
         journal.note_export()
@@ -74,22 +74,22 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
             lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
     except FileNotFoundError:
         return True
-    return lines < journal.count()
+    return lines < journal.count_records()
 
 
 def import_records(journal: Journal, file: Path) -> None:
     """Copy records from a file into the journal; the file belongs to another run, or its own journal is missing."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-        journal.take(_list_readable_lines(lines))
+        journal.store_records(_list_readable_lines(lines))
 
 
 def _list_readable_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    from evalsuite.journal.planned import same_ask
+    from evalsuite.journal.planned import digest_fingerprints
 
     for line in lines:
         try:
             record = json.loads(line)
-            case, same = str(record["case"]), same_ask(record.get("fingerprints") or {})
+            case, same = str(record["case"]), digest_fingerprints(record.get("fingerprints") or {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # Skip truncated or damaged lines; their cases run again.
             continue

@@ -15,7 +15,7 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.sandbox import Execution, ProgramSession, Sandbox
 from evalsuite.sandbox.inside import Limits
-from evalsuite.solvers.program_text import bound_names, find_program, unbound_names
+from evalsuite.solvers.program_text import find_program, list_bound_names, list_unbound_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class UnitTests:
             tree, before = ast.parse(check), _parse_or_nothing(self.before)
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
-        names = unbound_names(tree) - bound_names(before) - _list_used_modules(tree)
+        names = list_unbound_names(tree) - list_bound_names(before) - _list_used_modules(tree)
         if not names and not self.entry_point:  # MBPP has a task whose function is named `sum`.
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
             inner = [call for call in calls if not any(isinstance(part, ast.Call) for part in list(ast.walk(call))[1:])]
@@ -83,7 +83,7 @@ class UnitTests:
 
     def with_imports(self, check: str) -> str:
         """Add imports of standard library modules that a check uses but expects from the answer."""
-        missing = unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
+        missing = list_unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
 
@@ -231,7 +231,7 @@ def read_tests(sample: Sample) -> UnitTests:
             return UnitTests(about.get("prompt", ""), name, (f"{about['test']}\ncheck({name})",))
         if "test_list" in about:
             setup = "\n".join([about.get("test_setup_code") or "", *about.get("test_imports", ())])
-            if unbound_names(_parse_or_nothing(setup)) - set(sys.stdlib_module_names):
+            if list_unbound_names(_parse_or_nothing(setup)) - set(sys.stdlib_module_names):
                 # The setup uses the answer's classes, so it runs after the answer.
                 return UnitTests("", "", tuple(f"{setup}\n{test}" for test in about["test_list"]))
             return UnitTests(setup, "", tuple(map(str, about["test_list"])))

@@ -38,7 +38,7 @@ class AuditLog:
         except OSError as error:
             raise SettingsError(f"--audit {path}: {error.strerror or error}") from error
 
-    def write(self, client: str, model: str, outcome: str, usage: Usage | None, seconds: float) -> None:
+    def write_entry(self, client: str, model: str, outcome: str, usage: Usage | None, seconds: float) -> None:
         """Append the line of one request.
 
         Args:

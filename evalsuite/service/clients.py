@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.types import Usage
 from evalsuite.gateway.spend import Ledger
-from evalsuite.models.credentials import Secret, key_from
+from evalsuite.models.credentials import Secret, read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def is_loopback(host: str) -> bool:
 
 def parse_services(text: str, environ: Mapping[str, str] = os.environ) -> list[ServiceAddress]:
     """Parse the services that `--gateway` names, separated by commas."""
-    token = key_from(TOKEN, environ)
+    token = read_key(TOKEN, environ)
     return [ServiceAddress(_check_url(url.strip().rstrip("/")), token) for url in text.split(",")]
 
 
@@ -110,7 +110,7 @@ class Clients:
     def __init__(self, known: Sequence[Client] = ()) -> None:
         self.known = tuple(known)
 
-    def find(self, authorization: str) -> Client | None:
+    def find_client(self, authorization: str) -> Client | None:
         """Find the client by the token in an `Authorization` header; return None for an unknown token."""
         if not self.known:
             return ANYBODY
@@ -185,8 +185,8 @@ class Quota:
         self._turn = asyncio.Lock()  # First come, first served.
         self._sent: deque[list[float]] = deque()  # The time and the tokens of each request in the last minute.
 
-    async def admit(self) -> list[float]:
-        """Wait until the client may send one more request; return the request's entry, which `settle` needs."""
+    async def admit_request(self) -> list[float]:
+        """Wait until the client may send one more request; return the request's entry, which `book_tokens` needs."""
         client = self._client
         async with self._turn:
             while True:
@@ -200,7 +200,7 @@ class Quota:
                     return entry
                 await asyncio.sleep(self._sent[0][0] + MINUTE - now)
 
-    def settle(self, entry: list[float], tokens: int) -> None:
+    def book_tokens(self, entry: list[float], tokens: int) -> None:
         """Record the tokens of an answered request; they count from the time when the request was sent."""
         entry[1] = float(tokens)
 
@@ -229,9 +229,9 @@ class SharedLedger(Ledger):
         super().__init__(limit, Usage(cost=sum(paid.values())))
         self._limit = limit
         self._paid = paid
-        self.shares: dict[str, Ledger] = {client.name: self._share(client) for client in clients}
+        self.shares: dict[str, Ledger] = {client.name: self._get_share(client) for client in clients}
 
-    def _share(self, client: Client) -> Ledger:
+    def _get_share(self, client: Client) -> Ledger:
         # If a client's share is the whole limit, the service's own limit suffices.
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
@@ -242,14 +242,14 @@ class SharedLedger(Ledger):
         Args:
             paid: US dollars by client, including the maximum cost of calls in flight at other gateways.
         """
-        self.take_over(sum(paid.values()), sum(elsewhere.values()))
+        self.set_total(sum(paid.values()), sum(elsewhere.values()))
         for name, share in self.shares.items():
-            share.take_over(paid.get(name, 0.0), elsewhere.get(name, 0.0))
+            share.set_total(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
     def _find_share(self) -> Ledger:
         client = ASKING.get()
         if client.name not in self.shares:
-            self.shares[client.name] = self._share(client)
+            self.shares[client.name] = self._get_share(client)
         return self.shares[client.name]
 
     async def reserve(self, amount: float) -> None:
@@ -267,9 +267,9 @@ class SharedLedger(Ledger):
         try:
             await super().reserve(amount)
         except BaseException:
-            share.settle(amount, None)
+            share.book_cost(amount, None)
             raise
 
-    def settle(self, amount: float, attempt: Attempt | None) -> None:
-        self._find_share().settle(amount, attempt)
-        super().settle(amount, attempt)
+    def book_cost(self, amount: float, attempt: Attempt | None) -> None:
+        self._find_share().book_cost(amount, attempt)
+        super().book_cost(amount, attempt)

@@ -18,7 +18,7 @@ from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.core.redaction import redact
 from evalsuite.journal.answers import OLDER
-from evalsuite.journal.planned import checksum
+from evalsuite.journal.planned import compute_checksum
 from evalsuite.service.clients import ASKING
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class PostgresStore:
         # Whether the last attempt failed to reach the server, or no attempt was made yet.
         self._down = True
         self._prepare(sorted(client.name for client in clients))
-        self.holds_older = bool(self._run(OLDER))
+        self.holds_older = bool(self._run_statement(OLDER))
 
     @property
     def tool_calls(self) -> NoReturn:
@@ -163,19 +163,19 @@ class PostgresStore:
                 return result
         raise AssertionError
 
-    def _run(self, statement: str, *values: object) -> list[Any]:
+    def _run_statement(self, statement: str, *values: object) -> list[Any]:
         def run(db: psycopg.Connection[Any]) -> list[Any]:
             cursor = db.execute(statement.encode(), values)
             return cursor.fetchall() if cursor.description else []
 
         return self._guard(run)
 
-    def paid(self) -> dict[str, float]:
+    def read_paid(self) -> dict[str, float]:
         """Return the US dollars that each client paid, without this gateway's calls in flight."""
-        return {name: float(cost) for name, cost in self._run(PAID, self._gateway)}
+        return {name: float(cost) for name, cost in self._run_statement(PAID, self._gateway)}
 
-    def under_way_elsewhere(self) -> dict[str, float]:
-        rows = self._run(ELSEWHERE, self._gateway, time.time() - DEAD)
+    def read_reserved_elsewhere(self) -> dict[str, float]:
+        rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - DEAD)
         return {client: float(reserved) for client, reserved in rows}
 
     def _find_oldest(self) -> float:
@@ -184,31 +184,31 @@ class PostgresStore:
 
     def get(self, key: str) -> Completion | None:
         """See `Store.get`; a damaged or expired answer counts as missing."""
-        rows = self._run(
+        rows = self._run_statement(
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
             key,
             self._find_oldest(),
         )
-        if not rows or checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
+        if not rows or compute_checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
             return None
         return decode_completion(json.loads(rows[0][1]))
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """See `Store.put`; if two gateways store an answer to the same request, the first answer stays."""
         asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
-        self._run(
+        self._run_statement(
             "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "
             "INSERT INTO answers VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET "
             "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
             "created = excluded.created WHERE answers.created < %s",
-            *(key, asked, key, answered, checksum(key, asked, answered), ASKING.get().name, time.time()),
+            *(key, asked, key, answered, compute_checksum(key, asked, answered), ASKING.get().name, time.time()),
             self._find_oldest(),
         )
         return self.get(key) or completion
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        rows = self._run(
+        rows = self._run_statement(
             "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
             "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
             *(key, ASKING.get().name, self._gateway, time.time(), reserved),
@@ -220,11 +220,11 @@ class PostgresStore:
     ) -> None:
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         plain = words[:500].replace("\x00", "").encode("utf-8", "replace").decode()
-        self._run(ENDED, time.time(), state, *counts, plain, attempt)
+        self._run_statement(ENDED, time.time(), state, *counts, plain, attempt)
 
-    def check_up(self) -> None:
+    def check_health(self) -> None:
         # Check with a write, because only a write detects a full disk.
-        self._run("UPDATE version SET version = version")
+        self._run_statement("UPDATE version SET version = version")
 
     def close(self) -> None:
         if self._connection is not None:

@@ -69,7 +69,7 @@ class RemoteBackend:
             raise Broken(BROKE_OFF.format(url=service.url)) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Broken(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
-        return _read(service.url, response.status, content)
+        return _read_answer(service.url, response.status, content)
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -86,11 +86,11 @@ class RemoteBackend:
             await asyncio.sleep(0)
 
 
-def _read(url: str, status: int, content: bytes) -> dict[str, Any]:
+def _read_answer(url: str, status: int, content: bytes) -> dict[str, Any]:
     if status >= 500:
         raise Outage(f"the gateway {url} answers {status}")
     if status != 200:
-        raise BackendUnavailable(f"the gateway {url} answers {status}: {_words(content)}")
+        raise BackendUnavailable(f"the gateway {url} answers {status}: {_read_message(content)}")
     try:
         plain = json.loads(content)
     except ValueError as error:
@@ -100,7 +100,7 @@ def _read(url: str, status: int, content: bytes) -> dict[str, Any]:
     return plain
 
 
-def _words(content: bytes) -> str:
+def _read_message(content: bytes) -> str:
     try:
         return str(json.loads(content)["error"]["message"])
     except (ValueError, KeyError, TypeError):
@@ -139,7 +139,7 @@ async def _check(service: ServiceAddress) -> None:
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise BackendUnavailable(f"--gateway {service.url}: {_explain_failure(service.url, error)}") from error
     if response.status != 200:
-        raise BackendUnavailable(f"--gateway {service.url}: {_words(content)}")
+        raise BackendUnavailable(f"--gateway {service.url}: {_read_message(content)}")
     try:
         json.loads(content)["client"]
     except (ValueError, KeyError, TypeError) as error:

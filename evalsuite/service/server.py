@@ -54,7 +54,7 @@ class Counts:
         self.errors[client, type(error).__name__] += 1
 
 
-def exposition(gateway: Gateway, counts: Counts) -> str:
+def write_metrics(gateway: Gateway, counts: Counts) -> str:
     """Write all metrics in Prometheus's text format."""
     ledger = gateway.ledger
     shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
@@ -71,7 +71,9 @@ def exposition(gateway: Gateway, counts: Counts) -> str:
         ),
         _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
         _format_metric("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
-        _format_metric("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.outages())}),
+        _format_metric(
+            "servers_down", "gauge", "model servers that are down", (), {(): len(gateway.describe_outages())}
+        ),
         _format_metric("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
         _format_metric("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
         _format_metric(
@@ -162,24 +164,24 @@ class GatewayServer:
         quota = self._quotas.get(client.name)
         try:
             if self._gateway.lost and self._store.shared:
-                self._store.check_up()
+                self._store.check_health()
                 self._gateway.lost = ""
-            admitted = self._upstreams.admit(request)
-            entry = await quota.admit() if quota else []
+            admitted = self._upstreams.admit_request(request)
+            entry = await quota.admit_request() if quota else []
             completion = await self._answer(client, admitted)
         except EvalsuiteError as error:
             self.counts.count_failure(client.name, error)
-            self._note(client, request, type(error).__name__, None, began)
+            self._log_call(client, request, type(error).__name__, None, began)
             raise
         if quota:
-            quota.settle(entry, completion.usage.prompt_tokens + completion.usage.completion_tokens)
+            quota.book_tokens(entry, completion.usage.prompt_tokens + completion.usage.completion_tokens)
         self.counts.count_answer(client.name, request.model, completion.usage)
-        self._note(client, request, "answered", completion.usage, began)
+        self._log_call(client, request, "answered", completion.usage, began)
         return completion
 
-    def _note(self, client: Client, request: Request, outcome: str, usage: Usage | None, began: float) -> None:
+    def _log_call(self, client: Client, request: Request, outcome: str, usage: Usage | None, began: float) -> None:
         if self._audit is not None:
-            self._audit.write(client.name, request.model, outcome, usage, time.monotonic() - began)
+            self._audit.write_entry(client.name, request.model, outcome, usage, time.monotonic() - began)
 
     async def _answer(self, client: Client, request: Request) -> Completion:
         while True:
@@ -195,37 +197,39 @@ class GatewayServer:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if self._local and not is_loopback((request.host or "").rpartition(":")[0] or request.host):
-            return _plain(error_answer(403, f"this gateway is on loopback only, and not {request.host}"))
+            return _make_response(error_answer(403, f"this gateway is on loopback only, and not {request.host}"))
         if request.path != "/health":
-            client = self._clients.find(request.headers.get("Authorization", ""))
+            client = self._clients.find_client(request.headers.get("Authorization", ""))
             if client is None:
                 words = "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
-                return _plain(error_answer(401, words, "authentication_error"))
+                return _make_response(error_answer(401, words, "authentication_error"))
             request[CLIENT] = client
             ASKING.set(client)
         if request.method == "POST" and request.content_type != "application/json":
             # Refuse other content types, because any web page may send them to this address without permission (CORS).
-            return _plain(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
+            return _make_response(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
                 await request.read()
         except TimeoutError:
-            refused = _plain(error_answer(408, f"the request did not arrive whole within {SECONDS_TO_SEND:g} s"))
+            refused = _make_response(
+                error_answer(408, f"the request did not arrive whole within {SECONDS_TO_SEND:g} s")
+            )
             refused.force_close()
             return refused
         return await handler(request)
 
     async def _answer_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
         try:
-            self._store.check_up()
+            self._store.check_health()
             problem = self._gateway.lost
         except EvalsuiteError as error:
             problem = str(error)
         state = {"status": "failing" if problem else "ok", "problem": problem}
-        return web.json_response(state | {"down": self._gateway.outages()}, status=503 if problem else 200)
+        return web.json_response(state | {"down": self._gateway.describe_outages()}, status=503 if problem else 200)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
-        text = exposition(self._gateway, self.counts)
+        text = write_metrics(self._gateway, self.counts)
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     async def _client(self, request: web.Request) -> web.StreamResponse:
@@ -261,7 +265,7 @@ class GatewayServer:
             answer = error_answer(400, str(error))
         except EvalsuiteError as error:
             answer = failed_call(error)
-        return _plain(answer)
+        return _make_response(answer)
 
     async def _call_api(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
         """Answer a request of an OpenAI client for the model that it names."""
@@ -286,5 +290,5 @@ def _decode(content: bytes) -> Request:
         ) from error
 
 
-def _plain(answer: HttpAnswer) -> web.Response:
+def _make_response(answer: HttpAnswer) -> web.Response:
     return web.Response(status=answer.status, body=b"".join(answer.chunks), headers=answer.headers)

@@ -68,7 +68,7 @@ def serve(service: Service) -> None:
     limit = service.settings.max_cost
     if limit is None and any(client.share < 1 for client in clients.known):
         raise SettingsError(f"--clients {service.clients}: a share is a part of --max-cost, which is not given")
-    asyncio.run(_serve(service, clients, tls))
+    asyncio.run(_run_service(service, clients, tls))
 
 
 def _load_certificate(service: Service) -> ssl.SSLContext | None:
@@ -84,22 +84,22 @@ def _load_certificate(service: Service) -> ssl.SSLContext | None:
     return context
 
 
-async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
+async def _run_service(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
-    audit = AuditLog(service.audit, _complain) if service.audit else None
+    audit = AuditLog(service.audit, _report_error) if service.audit else None
     times = Timeouts(settings.connect_timeout, settings.silence_timeout)
     access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
     upstreams = Upstreams(service.models, service.upstreams, access)
     prices = read_prices(settings.price)
     store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)
-    ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.paid())
+    ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.read_paid())
     gateway = Gateway(
-        upstreams.open,
+        upstreams.open_backend,
         store,
         Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
         ledger,
         prices,
-        _complain,
+        _report_error,
         vault=Vault(),
         patience=settings.patience,
         call_timeout=settings.call_timeout,
@@ -114,8 +114,8 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
         except OSError as error:
             raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
         port = runner.addresses[0][1]
-        _announce(f"{'https' if tls else 'http'}://{_in_url(service.host)}:{port}", service, clients)
-        await _until_signal(partial(_keep_up, gateway, ledger, store))
+        _announce(f"{'https' if tls else 'http'}://{_format_host(service.host)}:{port}", service, clients)
+        await _wait_for_signal(partial(_update_spending, gateway, ledger, store))
     finally:
         await runner.cleanup()
         await gateway.aclose()
@@ -123,11 +123,11 @@ async def _serve(service: Service, clients: Clients, tls: ssl.SSLContext | None)
             audit.close()
 
 
-def _complain(error: EvalsuiteError) -> None:
+def _report_error(error: EvalsuiteError) -> None:
     sys.stderr.write(f"evalsuite gateway: {error}\n")
 
 
-async def _until_signal(keep_up: Callable[[int], None]) -> None:
+async def _wait_for_signal(keep_up: Callable[[int], None]) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
@@ -140,16 +140,16 @@ async def _until_signal(keep_up: Callable[[int], None]) -> None:
         keep_up(beat)
 
 
-def _keep_up(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
+def _update_spending(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
     """Read every second what other gateways with this store have spent, because all share one spend limit."""
     if beat % FRESH_START == 0:
         gateway.start_over()
     if store.shared and ledger.limit is not None:
         with suppress(RunError):
-            ledger.set_paid(store.paid(), store.under_way_elsewhere())
+            ledger.set_paid(store.read_paid(), store.read_reserved_elsewhere())
 
 
-def _in_url(host: str) -> str:
+def _format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 

@@ -26,13 +26,13 @@ class ServiceStore(Store, Protocol):
 
     shared: bool  # Whether other gateways may use the store at the same time.
 
-    def paid(self) -> dict[str, float]:
+    def read_paid(self) -> dict[str, float]:
         """Return the US dollars that each client paid or may have to pay, without this gateway's calls in flight."""
 
-    def under_way_elsewhere(self) -> dict[str, float]:
+    def read_reserved_elsewhere(self) -> dict[str, float]:
         """Return the part of `paid`, by client, that is reserved for calls in flight at other gateways."""
 
-    def check_up(self) -> None:
+    def check_health(self) -> None:
         """Check whether the store answers."""
 
 
@@ -79,29 +79,29 @@ class SqliteStore(Answers):
         self._max_age = max_age
         # Cases run in sessions, which keep the outcomes of their requests.
         self.outcomes = None
-        self._numbers = {client.name: self._number(client.name) for client in clients}
+        self._numbers = {client.name: self._get_client_number(client.name) for client in clients}
 
-    def _number(self, client: str) -> int:
+    def _get_client_number(self, client: str) -> int:
         """Return a client's number in the store, with which the client's calls are recorded."""
-        row = self._database.one("SELECT id FROM sessions WHERE command = ?", client)
+        row = self._database.read_row("SELECT id FROM sessions WHERE command = ?", client)
         if row is None:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._database.write(("INSERT INTO sessions (started, command) VALUES (?, ?)", (now, client)))
-            return self._number(client)
+            return self._get_client_number(client)
         return int(row[0])
 
-    def paid(self) -> dict[str, float]:
+    def read_paid(self) -> dict[str, float]:
         """Return the US dollars that each client has paid or may have to pay."""
-        return {name: float(cost) for name, cost in self._database.all(PAID)}
+        return {name: float(cost) for name, cost in self._database.read_rows(PAID)}
 
-    def under_way_elsewhere(self) -> dict[str, float]:
+    def read_reserved_elsewhere(self) -> dict[str, float]:
         """Return nothing, because no other gateway uses this file."""
         return {}
 
     def get(self, key: str) -> Completion | None:
         """See `Answers.get`; an expired answer counts as missing."""
         if self._max_age is not None:
-            row = self._database.one("SELECT created FROM answers WHERE key = ?", key)
+            row = self._database.read_row("SELECT created FROM answers WHERE key = ?", key)
             if row is not None and row[0] < time.time() - self._max_age:
                 return None
         return super().get(key)
@@ -111,15 +111,17 @@ class SqliteStore(Answers):
         self._session = self._numbers.get(ASKING.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
-            self._group.add(lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound)))
+            self._group.queue_write(
+                lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
+            )
         return await super().put(key, request, completion)
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
         self._session = self._numbers.get(ASKING.get().name)
         return super().note_sent(key, reserved)
 
-    def check_up(self) -> None:
-        self._database.one("SELECT 1")
+    def check_health(self) -> None:
+        self._database.read_row("SELECT 1")
 
     def close(self) -> None:
         """Close the file, and release its lock, so that another gateway can open it."""

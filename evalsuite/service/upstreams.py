@@ -43,12 +43,12 @@ class Upstreams:
         self.models = tuple(models)
         for url, _, _ in pairs:
             _demand_address(url)
-        usual = [] if self._grants else [self.credentials.locate(None).shown]
-        self._allowed = {*usual, *(self.credentials.locate(grant.public_url).shown for grant in self._grants)}
+        usual = [] if self._grants else [self.credentials.find_address(None).shown]
+        self._allowed = {*usual, *(self.credentials.find_address(grant.public_url).shown for grant in self._grants)}
         for model in models:
             open_backend(model, None, self.credentials)
 
-    def open(self, model: str, base_url: str | None) -> Backend:
+    def open_backend(self, model: str, base_url: str | None) -> Backend:
         return open_backend(model, base_url, self.credentials)
 
     async def list_models(self) -> list[str]:
@@ -60,7 +60,7 @@ class Upstreams:
 
     async def _list_server(self, url: str | None) -> list[str]:
         """List the models of one server; return an empty list if the server has no list or cannot be reached."""
-        backend = OpenAIBackend(self.credentials.locate(url), self.credentials.access("", url))
+        backend = OpenAIBackend(self.credentials.find_address(url), self.credentials.make_access("", url))
         try:
             return await backend.offers() or []
         except (ModelError, Transient, RateLimited):
@@ -68,7 +68,7 @@ class Upstreams:
         finally:
             await backend.aclose()
 
-    def admit(self, request: Request) -> Request:
+    def admit_request(self, request: Request) -> Request:
         """Check that a request may be sent, and add the address of the model's server."""
         model = request.model
         if names_another_model(request):
@@ -101,7 +101,7 @@ class Upstreams:
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)
         try:
-            shown = self.credentials.locate(request.base_url).shown
+            shown = self.credentials.find_address(request.base_url).shown
         except SettingsError as error:
             raise RequestRefused(str(error)) from error
         if shown not in self._allowed:

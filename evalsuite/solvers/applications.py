@@ -61,12 +61,12 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
 async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
     try:
-        return await _call(solver, sample, model)
+        return await _call_solver(solver, sample, model)
     finally:
         OF_CASE.reset(token)
 
 
-async def _call(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
+async def _call_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     if is_async(solver):
         return await solver(sample, model)
     result = await run_in_thread(solver, sample, BlockingModel(model, asyncio.get_running_loop()))
@@ -234,7 +234,7 @@ class Application:
         with collector.collect_from_process():
             transcript = await self.target.reply(question, exchange)
         # A replay uses the recorded spans, because new spans would have other durations.
-        model.log.spans += map(read_span, await model.effects.once("spans of the application", {}, collector.take))
+        model.log.spans += map(read_span, await model.effects.run_once("spans of the application", {}, collector.take))
         return transcript
 
 

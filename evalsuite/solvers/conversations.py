@@ -60,14 +60,14 @@ class Conversation:
             episode.messages += history
             who = {"user": "user", "assistant": "agent"}
             spoken = [(who[one.role], one.content) for one in history if one.role in who and one.content]
-            ended = await self._talk(episode, user, sample, model, spoken)
+            ended = await self._run_conversation(episode, user, sample, model, spoken)
             transcript = await episode.make_transcript()
         answer = next((text for who, text in reversed(spoken) if who == "agent"), "")
         exchanges = sum(who == "user" for who, _ in spoken)
         facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
-    async def _talk(
+    async def _run_conversation(
         self,
         episode: Episode | ApplicationEpisode,
         user: Speaker,

@@ -52,17 +52,17 @@ class TurnProtocol(Protocol):
         """Whether a call of the tool `finish` ends an episode; if not, a plain text answer ends the episode."""
         ...
 
-    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """Make the messages before the model's first turn."""
         ...
 
-    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
+    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         """Return the value of a request's field `tools`."""
         ...
 
     def read(self, completion: Completion) -> Turn: ...
 
-    def said(self, completion: Completion) -> Message:
+    def repeat_message(self, completion: Completion) -> Message:
         """Convert the model's completion to the message that later requests contain."""
         ...
 
@@ -70,7 +70,7 @@ class TurnProtocol(Protocol):
         """Return the message that shows the model a tool's result."""
         ...
 
-    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
+    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
         """Return the messages that the model reads after a malformed turn."""
         ...
 
@@ -148,7 +148,7 @@ class Episode:
         self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
         self.worlds = opened.worlds
         self.registry = Registry(self.add_controls(opened.tools))
-        self.messages = list(loop.protocol.opening(sample, self.registry.documents))
+        self.messages = list(loop.protocol.make_opening(sample, self.registry.documents))
         self.events: list[Mapping[str, Any]] = []
         self.asked: list[tuple[str, str]] = []
         self.answer: str | None = None
@@ -193,20 +193,20 @@ class Episode:
     async def run_turn(self, number: int) -> None:
         """Run one turn: a message of the model and the results of its calls."""
         protocol = self.loop.protocol
-        offered = protocol.offer(self.registry.documents)
+        offered = protocol.offer_tools(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
         turn = protocol.read(completion)
         self.tokens += completion.usage.prompt_tokens + completion.usage.completion_tokens
         self.dollars += completion.usage.cost
         self.reasoning = completion.reasoning
-        self.messages.append(protocol.said(completion))
+        self.messages.append(protocol.repeat_message(completion))
         event: dict[str, Any] = {"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault}
         self.events.append(event)
         self.malformed = self.malformed + 1 if turn.fault else 0
         if turn.fault:
             written = [[call.name, call.arguments] for call in completion.tool_calls]
             event |= {"words": turn.words, "native_calls": written}
-            self.messages += protocol.reminder(completion, turn)
+            self.messages += protocol.make_reminder(completion, turn)
         if turn.answer is not None:
             self.answer = turn.answer
         await self.run_calls(number, turn.calls)
@@ -271,7 +271,7 @@ class Episode:
         tool = self.registry[name]
         if isinstance(tool.executor, _Finish):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
-        kept = await self.effects.once(name, arguments, lambda: self.run_tool(tool, arguments))
+        kept = await self.effects.run_once(name, arguments, lambda: self.run_tool(tool, arguments))
         self.tool_seconds += kept["seconds"]
         return tool.executor.kind, kept["text"], kept["failed"]
 

@@ -117,19 +117,19 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
     if bare and not (fenced or lenient):
         spans = "\n".join(_SPAN.findall(text))
         yield from ((code, "bare") for code in (text, *_list_json_texts(text), spans) if code)
-        yield from ((code, "bare") for code in _bare_parts(text))
+        yield from ((code, "bare") for code in _list_bare_parts(text))
 
 
 def _find_fenced(text: str, languages: Collection[str]) -> list[str]:
     """List the fenced blocks of these languages."""
     return [
-        _without_margin(match["code"], match["margin"])
+        _remove_margin(match["code"], match["margin"])
         for match in _FENCE.finditer(text)
         if match["language"].lower() in languages
     ]
 
 
-def _without_margin(code: str, margin: str) -> str:
+def _remove_margin(code: str, margin: str) -> str:
     """Remove the fence's margin (quote marks and blanks) from each line of a block."""
     if not margin:
         return code
@@ -152,10 +152,10 @@ def _list_json_texts(text: str) -> list[str]:
     return [value for value in found.values() if isinstance(value, str)]
 
 
-def _bare_parts(text: str) -> Iterator[str]:
+def _list_bare_parts(text: str) -> Iterator[str]:
     """Cut code out of prose: from the first line that looks like code to the last line up to which the code parses."""
     first = _FIRST_LINE.search(text)
-    lines = _without_margin(text[first.start() :], first["margin"]).split("\n") if first else []
+    lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
         code = "\n".join(lines)
         if not code.strip():
@@ -213,12 +213,12 @@ def _does_what_is_asked(tree: ast.Module, defines: Collection[str], *, calls_onl
 
 def _list_defined_names(tree: ast.Module) -> set[str]:
     """List the names that a program itself defines at its top level, not those that it imports."""
-    return bound_names(
+    return list_bound_names(
         ast.Module([node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)], [])
     )
 
 
-def bound_names(tree: ast.Module) -> set[str]:
+def list_bound_names(tree: ast.Module) -> set[str]:
     """List the names that a program binds anywhere."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {
@@ -232,11 +232,11 @@ def bound_names(tree: ast.Module) -> set[str]:
     }
 
 
-def unbound_names(tree: ast.Module) -> set[str]:
+def list_unbound_names(tree: ast.Module) -> set[str]:
     """List the names that a program uses but does not bind, without built-in names."""
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return used - bound_names(tree) - arguments - set(dir(builtins))
+    return used - list_bound_names(tree) - arguments - set(dir(builtins))
 
 
 def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> bool:
@@ -245,7 +245,7 @@ def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> 
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
         return False  # The earlier block defines the requested names; this block only uses or tests them.
     before = [other for code in earlier if (other := _parse(code)[1]) is not None]
-    return any(unbound_names(tree) & bound_names(other) for other in before)
+    return any(list_unbound_names(tree) & list_bound_names(other) for other in before)
 
 
 _BOX = r"\boxed{"
@@ -261,7 +261,7 @@ _SPACE = re.compile(r"\\[,;: ]|~")
 _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
-def last_boxed(text: str) -> str | None:
+def find_last_boxed(text: str) -> str | None:
     r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without a box."""
     opened: list[int | None] = []  # For each open brace: the offset of the content if the brace opens a box, else None.
     start, end = -1, -1
@@ -275,19 +275,19 @@ def last_boxed(text: str) -> str | None:
     return None if start < 0 else text[start:end].strip()
 
 
-def last_boxed_answer(text: str) -> str | None:
+def find_last_answer(text: str) -> str | None:
     r"""Return the last box's answer in plain words: `\boxed{\text{Paris}}` is Paris, `\boxed{1{,}234}` is 1,234."""
-    boxed = last_boxed(text)
-    return None if boxed is None else plain_words(boxed)
+    boxed = find_last_boxed(text)
+    return None if boxed is None else strip_latex(boxed)
 
 
-def unbox(text: str) -> str:
+def unbox_answer(text: str) -> str:
     r"""Return a boxed answer, with or without math signs around the box, in plain words; any other text unchanged."""
     bare = text.strip("$. \n")
-    return last_boxed_answer(bare) or "" if bare.startswith(_BOX) and _closes_last(bare) else text
+    return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_closed_last(bare) else text
 
 
-def _closes_last(text: str) -> bool:
+def _is_closed_last(text: str) -> bool:
     """Tell whether the text's last character closes the box that the text begins with."""
     depth = 0
     for sign in re.finditer(r"\\[{}]|[{}]", text):
@@ -297,7 +297,7 @@ def _closes_last(text: str) -> bool:
     return False
 
 
-def plain_words(latex: str) -> str:
+def strip_latex(latex: str) -> str:
     """Strip math signs, fonts, thin spaces and escapes from an answer in LaTeX; formulas stay as they are."""
     whole = _MATH.fullmatch(latex)
     text = next((part for part in whole.groups() if part is not None), "") if whole else latex

@@ -20,7 +20,7 @@ from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox
 from evalsuite.sandbox.execution import as_event, find_version
 from evalsuite.sandbox.sandbox import TIMEOUT
-from evalsuite.solvers.program_text import find_program, last_boxed_answer
+from evalsuite.solvers.program_text import find_last_answer, find_program
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -301,7 +301,7 @@ class Interleaved(ProgramSolver):
                 facts = self._collect_facts(program, execution)
                 events.append(_make_event(program.code, execution))
                 messages.append(Message("user", self.result(execution, self.rounds - len(events))))
-        boxed = last_boxed_answer(completion.text)
+        boxed = find_last_answer(completion.text)
         return Transcript(
             answer=completion.text.strip() if boxed is None else boxed,
             messages=tuple(messages),

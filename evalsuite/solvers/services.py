@@ -71,7 +71,7 @@ class ServiceApplication:
             kept = await self._send(question, exchange)
         else:
             send = partial(self._send, question, exchange)
-            kept = await exchange.model.effects.once(EFFECT, {"input": question}, send)
+            kept = await exchange.model.effects.run_once(EFFECT, {"input": question}, send)
             exchange.session = kept["session"]
             kept["facts"]["session"] = exchange.session
         return Transcript(kept["answer"], facts=kept["facts"])
@@ -94,15 +94,15 @@ class ServiceApplication:
                 content = await self._read(response)
                 status, kind = response.status, response.content_type
         except TimeoutError as error:
-            raise self._failure(f"gave no answer within {self.timeout:g} s") from error
+            raise self._make_error(f"gave no answer within {self.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise self._failure(f"cannot be reached ({self._conceal(str(error))}); is it running?") from error
+            raise self._make_error(f"cannot be reached ({self._conceal(str(error))}); is it running?") from error
         except (TypeError, ValueError) as error:
-            raise self._failure(f"cannot be sent this request: {self._conceal(str(error))}") from error
+            raise self._make_error(f"cannot be sent this request: {self._conceal(str(error))}") from error
         text = content.decode("utf-8", "replace")
         if not 200 <= status < 300:
             words = self._conceal(text.strip()[:LONGEST_ERROR]) or "(it says nothing)"
-            raise self._failure(f"answered with status {status}: {words}")
+            raise self._make_error(f"answered with status {status}: {words}")
         answer, facts = self._find_answer(text, kind)
         return {"answer": answer, "facts": facts, "session": exchange.session}
 
@@ -111,7 +111,7 @@ class ServiceApplication:
         async for chunk in response.content.iter_chunked(2**16):
             content += chunk
             if len(content) > LARGEST_ANSWER:
-                raise self._failure(f"sent more than {LARGEST_ANSWER >> 20} MiB; an answer may not be longer")
+                raise self._make_error(f"sent more than {LARGEST_ANSWER >> 20} MiB; an answer may not be longer")
         return bytes(content)
 
     def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
@@ -130,19 +130,19 @@ class ServiceApplication:
                 value = json.loads(event)
             except (ValueError, RecursionError):
                 if kind != "text/event-stream":
-                    raise self._failure(f"sent what is not JSON: {self._conceal(event[:200])!r}") from None
+                    raise self._make_error(f"sent what is not JSON: {self._conceal(event[:200])!r}") from None
                 value = event
             piece = value if isinstance(value, str) else _find(value, self.answer)
             pieces += [piece] if isinstance(piece, str) else []
             if isinstance(value, dict):
                 facts |= {name: other for name, other in value.items() if name != self.answer.partition(".")[0]}
         if not pieces:
-            raise self._failure(
+            raise self._make_error(
                 f"sent no text in the field {self.answer!r}: {self._conceal(text[:200])!r}; see answer="
             )
         return "".join(pieces), facts
 
-    def _failure(self, words: str) -> SolverError:
+    def _make_error(self, words: str) -> SolverError:
         return SolverError(f"the service {redact(self.url)} {words}")
 
     def _conceal(self, text: str) -> str:

@@ -26,7 +26,7 @@ class Generate:
     template: str = "{input}"
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    def messages(self, sample: Sample) -> tuple[Message, ...]:
+    def make_messages(self, sample: Sample) -> tuple[Message, ...]:
         head = (Message("system", self.system),) if self.system else ()
         if not isinstance(sample.input, str):
             return (*head, *sample.input)
@@ -35,7 +35,7 @@ class Generate:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Call the model once; further values of an application's answer become the transcript's facts."""
-        messages = self.messages(sample)
+        messages = self.make_messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
             answer=completion.text,
@@ -63,10 +63,10 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
 
 async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
     """Return the text in the field `answer` of the sample's metadata."""
-    return Transcript(answer_of(sample))
+    return Transcript(get_fixed_answer(sample))
 
 
-def answer_of(sample: Sample) -> str:
+def get_fixed_answer(sample: Sample) -> str:
     """Return the fixed answer of a sample."""
     answer = sample.metadata.get("answer")
     if not isinstance(answer, str):
@@ -79,7 +79,7 @@ def ready_made(file: str, benchmark: str) -> Solver:
 
     async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]
-        line = read_answers(file).find(benchmark, ids)
+        line = read_answers(file).find_answer(benchmark, ids)
         if "transcript" in line:
             try:
                 return read_json_as(Transcript, dumps(line["transcript"]))

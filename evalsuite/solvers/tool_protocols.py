@@ -46,11 +46,11 @@ class Functions:
     system: str = _FUNCTIONS_SYSTEM  # The system message; empty for none.
     finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
 
-    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
+    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
-    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
+    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         return [document.openai() for document in documents]
 
     def read(self, completion: Completion) -> Turn:
@@ -73,14 +73,14 @@ class Functions:
             calls.append(Call(written.name.strip(), arguments, written.id))
         return Turn(thought, calls)
 
-    def said(self, completion: Completion) -> Message:
+    def repeat_message(self, completion: Completion) -> Message:
         """Return the message with repaired calls, because servers refuse invalid tool names and arguments."""
         return Message("assistant", completion.text, tuple(map(_repair_call, _number_calls(completion))))
 
     def show_observation(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
 
-    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
+    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
         """Explain the fault in an answer to each call, because the protocol demands an answer to every call."""
         words = f"{turn.words} {REMINDER}"
         answers = [Message("tool", words, tool_call_id=call.id) for call in _number_calls(completion)]
@@ -134,7 +134,7 @@ class ReAct:
     examples: Sequence[Sequence[Message]] = ()  # Example episodes in the form that the model should write.
     finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
 
-    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         shown = "\n".join(document.text() for document in documents)
         system = _REACT_SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
         if self.examples:
@@ -142,14 +142,14 @@ class ReAct:
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", system), *chain.from_iterable(self.examples), *rest)
 
-    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
+    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
         """Return no tools, because the system message describes the tools."""
         return ()
 
     def read(self, completion: Completion) -> Turn:
         return read_turn(completion.text)
 
-    def said(self, completion: Completion) -> Message:
+    def repeat_message(self, completion: Completion) -> Message:
         """Return the text as the model wrote it, including mistakes."""
         return Message("assistant", completion.text)
 
@@ -157,7 +157,7 @@ class ReAct:
         """Return the observation as a user message, because chat models without tools have no role for observations."""
         return Message("user", f"Observation: {observation}")
 
-    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
 
 

@@ -49,7 +49,7 @@ class McpServer:
         """
         connection = _Connection(self)
         stack.push_async_callback(connection.close)
-        kept = await effects.once(f"tools of {self.name}", {}, connection.tools)
+        kept = await effects.run_once(f"tools of {self.name}", {}, connection.tools)
         return [Tool(ToolDocument(**document, origin=self.name), McpTool(connection)) for document in kept["tools"]]
 
     @property

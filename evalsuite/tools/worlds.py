@@ -248,14 +248,14 @@ class OpenWorld:
         else:
             by_name = {tool.document.name: tool for tool in tools_of(self._made)}
             for call in calls:
-                with self.effects.inside(call, asyncio.get_running_loop()):
+                with self.effects.collect_calls(call, asyncio.get_running_loop()):
                     await _repeat_call(by_name[call.name], call.arguments)
 
     async def state(self) -> Any:
         """Return what the world's `state()` returns after the episode; None without such a method."""
         if not self._has_state(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
-        kept = await self.effects.once(self.STATE, {}, self._compare_state)
+        kept = await self.effects.run_once(self.STATE, {}, self._compare_state)
         if "state" in kept:
             return kept["state"]
         self.changes = kept["changes"]

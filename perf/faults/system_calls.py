@@ -34,7 +34,7 @@ from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Message, Record, Request
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.journal.journal import Journal
-from evalsuite.journal.planned import PlannedCase, same_ask
+from evalsuite.journal.planned import PlannedCase, digest_fingerprints
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ async def session(folder: Path, address: str, told: int) -> None:
     """One session of the run; writes a line of JSON for each answer that it was given."""
     settings = read_settings({"model": "m", "model_base_url": address, "max_connections": 4, "patience": 5})
     journal = Journal(folder / JOURNAL)
-    journal.begin(datetime.now(UTC).isoformat(), "perf")
-    journal.plan(plan())
+    journal.begin_session(datetime.now(UTC).isoformat(), "perf")
+    journal.store_plan(plan())
     gateway = open_gateway(settings, journal.answers)
     try:
         await asyncio.gather(*(ask(case, gateway, journal, address, told) for case in CASES))
-        journal.end(datetime.now(UTC).isoformat(), None)
+        journal.end_session(datetime.now(UTC).isoformat(), None)
         export_records(journal, folder)
     finally:
         await gateway.aclose()
@@ -122,7 +122,7 @@ async def ask(case: str, gateway: Gateway, journal: Journal, address: str, told:
     os.write(told, json.dumps([case, completion.text]).encode() + b"\n")
     outcome: Any = "passed" if completion.text == case else "failed"
     record = Record(case, "b", case, 1, "m", outcome, fingerprints=fingerprints(case))
-    journal.record(case, same_ask(record.fingerprints), dumps(encode_record(record)))
+    journal.store_record(case, digest_fingerprints(record.fingerprints), dumps(encode_record(record)))
 
 
 @dataclass(frozen=True, slots=True)

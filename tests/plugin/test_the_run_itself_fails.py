@@ -35,7 +35,7 @@ Gateway._ask_until_done = fail_once
 JOURNAL = '''
 from evalsuite.journal.journal import Journal
 
-plan = Journal.plan
+plan = Journal.store_plan
 
 def plan_and_refuse_one(self, cases):
     plan(self, cases)
@@ -44,7 +44,7 @@ def plan_and_refuse_one(self, cases):
         BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END
     """, ()))
 
-Journal.plan = plan_and_refuse_one
+Journal.store_plan = plan_and_refuse_one
 '''
 
 

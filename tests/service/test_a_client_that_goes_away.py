@@ -41,7 +41,7 @@ async def _hang_up_and_come_back(store_file: Path) -> Any:
     upstreams = Upstreams([MODEL], [])
     store = open_store(str(store_file), (ANYBODY,), None)
     ledger = SharedLedger(None, (ANYBODY,), {})
-    gateway = Gateway(upstreams.open, store, Limiter(4), ledger, read_prices(()), lambda _: None)
+    gateway = Gateway(upstreams.open_backend, store, Limiter(4), ledger, read_prices(()), lambda _: None)
     service = GatewayServer(gateway, store, Clients(), upstreams, local=True)
     runner = service.make_runner()
     await runner.setup()

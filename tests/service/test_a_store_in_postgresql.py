@@ -81,10 +81,10 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
     one.note_end(one.note_sent("b", 0.5), "failed")
     one.note_end(one.note_sent("c", 0.5), "refused", words="no \x00 \ud800")
     one.note_sent("d", 0.25)
-    assert one.paid() == {"anybody": 0.625}
-    assert other.paid() == {"anybody": 0.875}
-    assert one.under_way_elsewhere() == {}
-    assert other.under_way_elsewhere() == {"anybody": 0.25}
+    assert one.read_paid() == {"anybody": 0.625}
+    assert other.read_paid() == {"anybody": 0.875}
+    assert one.read_reserved_elsewhere() == {}
+    assert other.read_reserved_elsewhere() == {"anybody": 0.25}
 
 
 def test_a_connection_that_broke_is_made_anew(open_store: Callable[..., PostgresStore], database: str) -> None:
@@ -137,7 +137,7 @@ def test_a_restarted_database_serves_the_next_request(
     asyncio.run(store.put("k", REQUEST, ANSWER))
     restart.join()
     assert store.get("k") == ANSWER
-    assert store.paid() == {"anybody": 0.25}
+    assert store.read_paid() == {"anybody": 0.25}
 
 
 def test_clients_are_answered_again_after_a_long_outage(

@@ -51,7 +51,7 @@ def test_no_minute_has_more_requests_or_begins_beyond_the_tokens(
         sent: list[tuple[float, int]] = []
         for pause, tokens in requests:
             clock.now += pause
-            quota.settle(asyncio.run(quota.admit()), tokens)
+            quota.book_tokens(asyncio.run(quota.admit_request()), tokens)
             before = [used for then, used in sent if then + MINUTE > clock.now]
             assert len(before) < max_rpm
             assert sum(before) < max_tpm
@@ -62,7 +62,7 @@ def test_a_client_without_limits_never_waits(monkeypatch: pytest.MonkeyPatch) ->
     clock = Clock(monkeypatch)
     quota = Quota(Client("ci"), clock)
     for _ in range(1000):
-        quota.settle(asyncio.run(quota.admit()), 10**6)
+        quota.book_tokens(asyncio.run(quota.admit_request()), 10**6)
     assert clock.now == 0
 
 
@@ -93,7 +93,7 @@ def test_a_full_disk_is_told_once_and_requests_go_on() -> None:
     told: list[str] = []
     log = AuditLog(Path("/dev/full"), lambda error: told.append(str(error)))
     for _ in range(3):
-        log.write("ci", "gpt-4", "answered", Usage(prompt_tokens=1), 0.1)
+        log.write_entry("ci", "gpt-4", "answered", Usage(prompt_tokens=1), 0.1)
     log.close()
     assert len(told) == 1
     assert "No space left" in told[0]

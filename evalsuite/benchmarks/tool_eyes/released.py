@@ -196,18 +196,18 @@ class ReleasedReAct:
     reminder_text: str
     finishes: bool = True
 
-    def opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
+    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         shown = self.system.replace(DOCUMENTS_FIELD, write_documents(sample))
         return (Message("system", shown), Message("user", str(sample.input)))
 
-    def offer(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
+    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
         """Offer no functions, because the system message lists the tools."""
         return ()
 
     def read(self, completion: Completion) -> Turn:
         return read_turn(completion.text)
 
-    def said(self, completion: Completion) -> Message:
+    def repeat_message(self, completion: Completion) -> Message:
         """Rebuild the model's message in the form that the released code uses in later requests."""
         parts = split_message(completion.text)
         closing = '"}' if parts.action.lower() == FINISH.name and not parts.input.endswith('"}') else ""
@@ -218,7 +218,7 @@ class ReleasedReAct:
         text = observation if call.name == ASK_TO_USER.name else f"Function: {observation}"
         return Message("user", text)
 
-    def reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         """Return the authors' reminder or, if the message names no tool, the error of the failed call."""
         words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
         return [Message("user", words)]

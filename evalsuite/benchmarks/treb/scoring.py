@@ -32,7 +32,7 @@ from evalsuite.judges.parsing import remove_thoughts
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, compute_bleu_of_tokens, rouge_l, split_jieba_tokens, stem_words
-from evalsuite.solvers.program_text import last_boxed_answer, plain_words
+from evalsuite.solvers.program_text import find_last_answer, strip_latex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
         return {"exact_match": Score(0.0, note)}
     # An answer that equals the whole reference, such as "12 goals", is also right.
     same = transcript.answer.strip() == str(sample.target).strip()
-    value = 1.0 if same else numeric_match(plain_words(transcript.answer), number)
+    value = 1.0 if same else numeric_match(strip_latex(transcript.answer), number)
     return {"exact_match": Score(value, f"the reference is {number}")}
 
 
@@ -143,7 +143,7 @@ def read_mark(text: str) -> float:
     The message of a ValueError tells the judge how to give a mark.
     """
     text = remove_thoughts(text)
-    boxed = last_boxed_answer(text)
+    boxed = find_last_answer(text)
     if boxed is None and re.search(r"score|mark|rating", text, re.IGNORECASE):
         with suppress(ValueError):
             return read_score(text, Likert("", 0, BEST, name="score"))

@@ -20,7 +20,7 @@ from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Sandbox, TableFile
-from evalsuite.solvers.program_text import unbox
+from evalsuite.solvers.program_text import unbox_answer
 from evalsuite.solvers.programs import interleaved, program_of_thought
 
 if TYPE_CHECKING:
@@ -213,8 +213,8 @@ def read_answer(text: str) -> tuple[str, bool]:
         for value in reversed(find_json_objects(written)):
             if "answer" in value:
                 with suppress(RecursionError):  # Ignore lists that are nested too deeply to be an answer.
-                    return unbox(_write_value(value["answer"])), True
-    return unbox(text.strip()), False
+                    return unbox_answer(_write_value(value["answer"])), True
+    return unbox_answer(text.strip()), False
 
 
 def find_json_objects(text: str) -> list[dict[str, Any]]:

@@ -11,13 +11,13 @@ from evalsuite.decisions.comparison import (
     CommonQuestions,
     ComparedMetric,
     Pair,
-    common_questions,
+    find_common_questions,
     find_declaration,
-    own_margin,
+    find_gate_margin,
 )
-from evalsuite.decisions.gates import gates_of
+from evalsuite.decisions.gates import read_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured
-from evalsuite.decisions.verdict import Verdict, estimate_of
+from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.output.reports.markdown import write_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.tally import Estimate, Tally
@@ -115,11 +115,11 @@ def _describe_baseline(run: Run, against: Against) -> dict[str, Any]:
 
 def _find_margin(run: Run, subject: ComparedMetric, against: Against) -> float:
     """Return the margin, which is the smallest loss that matters, on the metric's own scale."""
-    own = own_margin(subject, against.rules)
+    own = find_gate_margin(subject, against.rules)
     if own is not None:
         return own
     low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
-    return against.rules.share_of(subject.benchmark) * (high - low)
+    return against.rules.get_error_share(subject.benchmark) * (high - low)
 
 
 def summarise_benchmark(measured: Measured) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     metrics = _plain_metrics(measured, measured.tally)
     # Read the failures before the tags, because a derived metric keeps only the failure of its last
     # computation.
-    failed = {metric: reason for metric in metrics if (reason := measured.failure(metric))}
+    failed = {metric: reason for metric in metrics if (reason := measured.explain_failure(metric))}
     missing = {
         metric: [row.case for row in rows]
         for metric in measured.derived
@@ -150,7 +150,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
 
 
 def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
-    return {metric: convert_cell(measured.estimate(metric, cases)) for metric in measured.metrics()}
+    return {metric: convert_cell(measured.estimate_metric(metric, cases)) for metric in measured.list_metrics()}
 
 
 def select_estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
     for first, second in pairs:
         base, other = runs[first].benchmarks, runs[second].benchmarks
         for name in sorted(set(base) & set(other)):
-            questions = common_questions(base[name].tally, other[name].tally)
+            questions = find_common_questions(base[name].tally, other[name].tally)
             for metric in dict.fromkeys((*other[name].tally.metrics(), PASS_RATE)):
                 found = compare_parts(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
                 rows += [
@@ -216,7 +216,7 @@ def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
                 "name": name,
                 "cases": max(len(bench.tally) for bench in benches),
                 "metric": metric,
-                "found": [convert_cell(estimate_of(run, name, metric)) for run in runs],
+                "found": [convert_cell(estimate_metric(run, name, metric)) for run in runs],
             }
         )
     return rows
@@ -226,7 +226,7 @@ def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
     """List metrics for which lower is better, as `benchmark.metric`, according to their declaration or a gate."""
     names = set()
     for run in runs:
-        gates = gates_of(run)
+        gates = read_gates(run)
         for name, bench in run.benchmarks.items():
             bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
             metrics = (*bench.tally.metrics(), *bench.derived)
@@ -317,14 +317,14 @@ def compare_pair(
     Args:
         bounds: the metric's declared range, if it has one.
     """
-    return _compare(questions.pairs(metric), bounds, comparisons)
+    return _compare(questions.list_pairs(metric), bounds, comparisons)
 
 
 def compare_parts(
     questions: CommonQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> Iterator[tuple[str, PairedRuns]]:
     """Yield the comparison over all questions under "", then over each tag value under `tag:value`."""
-    pairs = questions.pairs(metric)
+    pairs = questions.list_pairs(metric)
     parts: dict[str, dict[str, list[Pair]]] = {}
     for pair in pairs:
         for tag, value in pair.row.tags.items():

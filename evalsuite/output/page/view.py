@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.verdict import judge_run, measure
+from evalsuite.decisions.verdict import judge_run, measure_run
 from evalsuite.journal.lease import is_held
 from evalsuite.output.page.document import FOLDER, build_page
 from evalsuite.output.page.overview import summarise_benchmark
@@ -52,7 +52,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     """Write the page with the cases so far."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
-    measured = measure(run)
+    measured = measure_run(run)
     verdict = judge_run(run)
     benchmarks = {name: summarise_benchmark(bench) for name, bench in measured.items()}
     write_page(run, verdict, benchmarks, build_report(run, verdict, measured), None, folder.path, live=cases)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.verdict import Verdict, measure
+from evalsuite.decisions.verdict import Verdict, measure_run
 from evalsuite.output.page.document import CaseTable, Chunks, build_page, has_changed, read_cases
 from evalsuite.output.page.overview import (
     compare_run_pairs,
@@ -80,7 +80,8 @@ def write_comparison_page(
         "benchmarks": make_comparison_rows(runs),
         "lower_is_better": list_lower_is_better(runs),
         "estimates": [
-            select_estimates({name: summarise_benchmark(bench) for name, bench in measure(run).items()}) for run in runs
+            select_estimates({name: summarise_benchmark(bench) for name, bench in measure_run(run).items()})
+            for run in runs
         ],
         # In a history, compare each release only with its reference release, because there are too many pairs of runs.
         "differences": compare_run_pairs(runs, list(combinations(range(len(runs)), 2)) if history is None else []),

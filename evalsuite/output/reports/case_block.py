@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import escape_for_terminal
 from evalsuite.core.phrases import shorten_with_length
-from evalsuite.decisions.measured import score_of, select
+from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.output.reports.markdown import format_number
 from evalsuite.output.reports.section import Column
 from evalsuite.results.judge_labels import group_scores_by_signature
@@ -88,15 +88,15 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
         row
         for name, bench in run.benchmarks.items()
         if gate.covers(name) and decision.subject.startswith((f"{name}.", f"{name}["))
-        for row in select(bench.tally, gate.tag, gate.value)
+        for row in select_cases(bench.tally, gate.tag, gate.value)
     ]
 
     def worst_first(row: Row) -> tuple[float, str]:
-        score = score_of(row, metric) or 0.0
+        score = get_score(row, metric) or 0.0
         return (score if gate.wants_more else -score), row.case
 
     failed = [row for row in rows if row.outcome == "failed"]
-    measured = failed or [row for row in rows if score_of(row, metric) is not None]
+    measured = failed or [row for row in rows if get_score(row, metric) is not None]
     return [row.case for row in sorted(measured, key=worst_first)[:OF_ONE_GATE]]
 
 

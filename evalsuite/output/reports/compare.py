@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.comparison import common_questions
+from evalsuite.decisions.comparison import find_common_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, Release, find_flaky_cases
-from evalsuite.decisions.verdict import estimate_of
+from evalsuite.decisions.verdict import estimate_metric
 from evalsuite.output.page.overview import PairedRuns, compare_pair, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
@@ -141,7 +141,7 @@ def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequ
         bench = _find_bench(runs, name)
         metric = bench.primary
         falls = metric is not None and _is_lower_better(runs, name, metric)
-        estimates = [estimate_of(run, name, metric) for run in runs]
+        estimates = [estimate_metric(run, name, metric) for run in runs]
         rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
         best.append(find_best(estimates, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
@@ -171,7 +171,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     metrics, repeated = _list_distinct_metrics([tally for _, tally in tallies])
     ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
     paired = [
-        (other, base, common_questions(before, after))
+        (other, base, find_common_questions(before, after))
         for (base, before), (other, after) in itertools.combinations(tallies, 2)
     ]
     rows: list[list[Cell]] = [
@@ -214,7 +214,7 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
     sign = -1 if _is_lower_better(runs, name, metric) else 1
     outcomes, clusters = [], []
     for (base, before), (other, after) in itertools.combinations(tallies, 2):
-        for pair in common_questions(before, after).pairs(metric):
+        for pair in find_common_questions(before, after).list_pairs(metric):
             gain = sign * (pair.after - pair.before)
             outcomes.append((other, base, 0.5 + 0.5 * ((gain > 0) - (gain < 0))))
             clusters.append(pair.row.cluster)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.phrases import describe_estimates, shorten_to_ends, write_count
 from evalsuite.core.types import SHARE, Record, Usage
-from evalsuite.decisions.measured import Measured, select
+from evalsuite.decisions.measured import Measured, select_cases
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import write_case_block
@@ -160,7 +160,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
-        found = measured[name].estimate(primary, bench.tally) if primary else None
+        found = measured[name].estimate_metric(primary, bench.tally) if primary else None
         rows.append(
             [
                 name,
@@ -190,8 +190,8 @@ def _compare_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]
     for name, bench in run.benchmarks.items():
         kinds = Counter(row.tags[FAULT_TAG] for row in bench.tally if FAULT_TAG in row.tags)
         for kind in sorted(kinds, key=lambda kind: (kind != UNHARMED, kind)):
-            part = select(bench.tally, FAULT_TAG, kind)
-            found = measured[name].estimate(bench.primary, part) if bench.primary else None
+            part = select_cases(bench.tally, FAULT_TAG, kind)
+            found = measured[name].estimate_metric(bench.primary, part) if bench.primary else None
             rows.append([name, kind, len(part), part.count("error"), bench.primary, found])
     columns = [
         Column("benchmark"),
@@ -348,7 +348,7 @@ def _describe_left_out(against: Against) -> str:
         if cases
     ]
     parts += [f"Not compared: {subject}; {reason}." for subject, reason in against.not_compared.items()]
-    parts += [f"{line}." for line in against.remarks()]
+    parts += [f"{line}." for line in against.write_remarks()]
     return " ".join(parts)
 
 

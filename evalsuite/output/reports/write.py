@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_exception
 from evalsuite.core.phrases import shorten_to_ends
-from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure
+from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure_run
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import list_cases_to_show, write_case_blocks
@@ -91,7 +91,7 @@ class RunReport:
 
 def make_report(run: Run, more: MoreSections = make_no_sections) -> RunReport:
     """Judge a run and make its report, without writing files."""
-    measured, baselines = measure(run), find_baselines(run)
+    measured, baselines = measure_run(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
     sections[-1:-1] = more(run, verdict)

@@ -60,7 +60,7 @@ def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
     assert one.pvalue == stats.mcnemar(before, after)
     assert (one.n, one.baseline, one.candidate, one.difference) == (100, 0.6, 0.52, -0.08)
     assert verdict == "worse"
-    assert against.regressions() == [f"capitals.m is worse than in before: 0.52 after 0.6 (p = {one.pvalue:.2g})"]
+    assert against.list_regressions() == [f"capitals.m is worse than in before: 0.52 after 0.6 (p = {one.pvalue:.2g})"]
 
 
 def test_other_scores_are_compared_by_the_paired_t_test(desk: Desk) -> None:
@@ -73,7 +73,7 @@ def test_other_scores_are_compared_by_the_paired_t_test(desk: Desk) -> None:
     plain = stats.paired_difference(before, after)
     assert (one.difference, one.low, one.high) == (plain.difference, plain.low, plain.high)
     assert verdict == "no worse"
-    assert not against.regressions()
+    assert not against.list_regressions()
 
 
 def test_where_less_is_better_a_rise_is_a_loss(desk: Desk) -> None:
@@ -114,9 +114,9 @@ def test_other_questions_under_the_same_names_are_not_compared(desk: Desk) -> No
     after = scored(desk, [0] * 10, fingerprints={"input": "x", "target": "b", "prompt": "d"})
     against = Pair(desk, before, after).against("capitals.m >= 0")
     assert not against.found
-    (reason,) = against.lacking()
+    (reason,) = against.list_lacking()
     assert "10 have another input or target than in before" in reason
-    assert against.remarks() == [
+    assert against.write_remarks() == [
         "capitals: since before, of 10 questions have changed: input or target of 10 (left out)"
     ]
 
@@ -129,18 +129,20 @@ def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accep
     pair = Pair(desk, before, after)
     against = pair.against("capitals.m >= 0")
     assert not against.found
-    (reason,) = against.lacking()
+    (reason,) = against.list_lacking()
     assert f"{changed} of 10 of 10 questions have changed" in reason
     assert f"evalsuite_accept_changes={changed}" in reason
     accepted = pair.against("capitals.m >= 0", accepted=frozenset({changed}))
     assert len(accepted.found) == 1
-    assert accepted.remarks() == [f"capitals: since before, of 10 questions have changed: {changed} of 10, judge of 10"]
+    assert accepted.write_remarks() == [
+        f"capitals: since before, of 10 questions have changed: {changed} of 10, judge of 10"
+    ]
 
 
 def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
     pair = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10))
     assert pair.against("capitals.m > 0", min_paired=0.5).found
-    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).lacking()
+    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).list_lacking()
     assert "10 of 20 questions are the same in both runs, fewer than evalsuite_min_paired 0.9" in reason
     # A run that was asked for ten cases has not lost the others.
     limited = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10), "limited", settings={"limit": 10})
@@ -151,7 +153,7 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
     # One case that scores 60 must not hide a fall from 1.03 to 0.67.
     before, after = [1.03] * 40 + [60.0], [0.67] * 40 + [60.0]
     pair = Pair(desk, scored(desk, before), scored(desk, after), metrics={})
-    (reason,) = pair.against("capitals.m > 0").lacking()
+    (reason,) = pair.against("capitals.m > 0").list_lacking()
     assert "gate capitals.m no worse than baseline by 0.05" in reason
     for margins in ({"m": 0.1}, {"capitals.m": 0.1}):
         ((_, one, verdict),) = pair.against("capitals.m > 0", margins=margins).found
@@ -159,23 +161,23 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
 
 
 def test_scores_outside_of_the_declared_range_are_not_compared(desk: Desk) -> None:
-    (reason,) = Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").lacking()
+    (reason,) = Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").list_lacking()
     assert "m is declared to lie in [0, 1], and 1.5 does not" in reason
 
 
 def test_without_gates_the_declared_direction_counts(desk: Desk) -> None:
     toxic = {"capitals": {"m": {"range": [0, 1], "better": "lower"}}}
     pair = Pair(desk, scored(desk, [0.5] * 40), scored(desk, [0.0] * 40), metrics=toxic)
-    assert not pair.against().regressions()
+    assert not pair.against().list_regressions()
     turned = Pair(desk, scored(desk, [0.0] * 40), scored(desk, [0.5] * 40), "turned", metrics=toxic)
-    assert turned.against().regressions()
+    assert turned.against().list_regressions()
 
 
 def test_errors_among_the_pairs_are_told(desk: Desk) -> None:
     before = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {}, "error") for n in range(2))]
     after = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {"m": 0.0}) for n in range(2))]
     against = Pair(desk, before, after).against("capitals.m > 0")
-    assert against.remarks() == ["capitals.m: questions left out because of errors: 2 in before"]
+    assert against.write_remarks() == ["capitals.m: questions left out because of errors: 2 in before"]
 
 
 def test_a_derived_metric_is_compared_by_leaving_out_clusters(desk: Desk) -> None:
@@ -303,14 +305,14 @@ def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str
     against = Pair(desk, scored(desk, [1, 1]), scored(desk, [1, 1])).against(gate)
     assert not against.found
     assert list(against.not_compared) == [gate.removesuffix(" > 0")]
-    (line,) = against.lacking()
+    (line,) = against.list_lacking()
     assert line.startswith(f"{gate.removesuffix(' > 0')} is not compared with before: ")
     assert "Not compared: " in render_sections([make_baseline_section(against)], ())
 
 
 def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
     against = Pair(desk, scored(desk, [1, 1], benchmark="rivers"), scored(desk, [1, 1])).against()
-    (line,) = against.lacking()
+    (line,) = against.list_lacking()
     assert line.startswith("capitals.m is not compared with before: before holds no such case (it holds rivers)")
 
 

@@ -24,7 +24,7 @@ def row(sample: str, score: float, epoch: int = 1, outcome: Outcome = "passed", 
 def heard(gate: str, *rows: Row) -> EarlyGate:
     early = EarlyGate(parse_gate(gate))
     for one in rows:
-        early.add("numbers", one)
+        early.add_case("numbers", one)
     return early
 
 
@@ -75,7 +75,7 @@ def test_errors_and_scores_without_bounds_decide_nothing() -> None:
 def cases_until_decided(*gates: str) -> int:
     early = EarlyStop([parse_gate(gate) for gate in gates])
     for n in range(200):
-        early.add("numbers", row(str(n), 1.0))
+        early.add_case("numbers", row(str(n), 1.0))
         if early.decided:
             return early.cases
     return 200
@@ -91,7 +91,7 @@ def wrong_decision(seed: int) -> bool:
     random.Random(seed).shuffle(rows)
     early = EarlyGate(parse_gate(POINT))
     for one in rows:
-        early.add("numbers", one)
+        early.add_case("numbers", one)
         if early.verdict != "open":
             return early.verdict == "missed"
     return False

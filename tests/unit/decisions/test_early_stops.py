@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.decisions.early_stops import EarlyGate, EarlyStop, at_the_end
+from evalsuite.decisions.early_stops import EarlyGate, EarlyStop, compute_final_confidence
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 from evalsuite.stats import share_interval
@@ -35,13 +35,13 @@ def run(*gates: str) -> EarlyStop:
 def verdict(gate: str, rows: Sequence[Row]) -> str:
     early = EarlyGate(parse_gate(gate))
     for one in rows:
-        early.add("numbers", one)
+        early.add_case("numbers", one)
     return early.verdict
 
 
 def test_a_run_without_gates_or_without_cases_is_never_decided() -> None:
     empty = run()
-    empty.add("numbers", row(1))
+    empty.add_case("numbers", row(1))
     assert not empty.decided
     assert not run(RIGHT).decided
 
@@ -49,15 +49,15 @@ def test_a_run_without_gates_or_without_cases_is_never_decided() -> None:
 def test_every_case_counts_whether_a_gate_covers_it_or_not() -> None:
     stop = run(RIGHT)
     for number in range(5):
-        stop.add("numbers", row(number))
-        stop.add("elsewhere", row(number))
+        stop.add_case("numbers", row(number))
+        stop.add_case("elsewhere", row(number))
     assert stop.cases == 10
 
 
 def test_a_case_that_ran_twice_is_no_second_piece_of_evidence() -> None:
     stop = run(RIGHT)
     for _ in range(100):
-        stop.add("numbers", row(1))
+        stop.add_case("numbers", row(1))
     assert stop.cases == 1
     assert not stop.decided
 
@@ -65,21 +65,21 @@ def test_a_case_that_ran_twice_is_no_second_piece_of_evidence() -> None:
 def test_cases_that_end_after_the_decision_are_counted_and_change_nothing() -> None:
     stop = run(RIGHT)
     for number in range(100):
-        stop.add("numbers", row(number))
+        stop.add_case("numbers", row(number))
     decided = stop.gates[0].verdict
     for number in range(100, 200):
-        stop.add("numbers", row(number, 7.0))
+        stop.add_case("numbers", row(number, 7.0))
     assert (stop.cases, stop.gates[0].verdict, decided) == (200, "met", "met")
 
 
 def test_a_run_goes_on_as_long_as_one_gate_is_open() -> None:
     stop = run(RIGHT, "letters.right >= 0.5")
     for number in range(100):
-        stop.add("numbers", row(number))
+        stop.add_case("numbers", row(number))
     assert [gate.verdict for gate in stop.gates] == ["met", "open"]
     assert not stop.decided
     for number in range(100):
-        stop.add("letters", row(number, 0.0))
+        stop.add_case("letters", row(number, 0.0))
     assert [gate.verdict for gate in stop.gates] == ["met", "missed"]
     assert stop.decided, "a missed gate is a decided one"
 
@@ -121,7 +121,7 @@ def test_a_score_in_between_counts_as_if_the_sequence_had_been_for_such_from_the
     scores = [*certain, 0.5, *later]
     early, plain = EarlyGate(parse_gate(RIGHT)), BoundedSequence(confidence=0.95)
     for number, score in enumerate(scores):
-        early.add("numbers", row(number, score))
+        early.add_case("numbers", row(number, score))
         plain.add(score)
     above, below = plain.low >= 0.5, plain.high < 0.5
     assert early.verdict == ("met" if above else "missed" if below else "open")
@@ -132,7 +132,7 @@ def test_the_stricter_the_gate_the_more_cases_it_takes(gate: str, score: float) 
     def needed(text: str) -> int:
         early = EarlyGate(parse_gate(text))
         for number in range(2000):
-            early.add("numbers", row(number, score))
+            early.add_case("numbers", row(number, score))
             if early.verdict != "open":
                 return number
         return 2000
@@ -149,7 +149,7 @@ def test_epoch_after_epoch_of_the_same_samples_decides_wrongly_at_most_as_often_
         for epoch in range(1, 6):
             for number in rng.sample(range(30), 30):
                 score = float(rng.random() < chances[number])
-                gate.add("numbers", replace(row(number, score), epoch=epoch))
+                gate.add_case("numbers", replace(row(number, score), epoch=epoch))
                 if gate.verdict != "open":
                     break
             if gate.verdict != "open":
@@ -162,8 +162,8 @@ def test_epoch_after_epoch_of_the_same_samples_decides_wrongly_at_most_as_often_
 def test_more_samples_help_what_hears_them() -> None:
     point, bound, marks = (EarlyGate(parse_gate(f"numbers.right >= 0.5{at}")) for at in ("", " @95%", ""))
     for gate in (point, bound):
-        gate.add("numbers", row(1))
-    marks.add("numbers", row(1, 7.0))
+        gate.add_case("numbers", row(1))
+    marks.add_case("numbers", row(1, 7.0))
     assert [gate.helped_by_samples for gate in (point, bound, marks)] == [True, True, False]
     assert [gate.helped_by_epochs for gate in (point, bound, marks)] == [True, False, False]
 
@@ -175,10 +175,10 @@ def test_going_on_while_a_gate_is_open_meets_it_falsely_no_more_often_than_it_sa
         # Twenty samples, and on while it is open, as far as the money goes.
         while len(values) < 200 and not stop.decided:
             values.append(float(rng.random() < 0.8))
-            stop.add("numbers", row(len(values), values[-1]))
+            stop.add_case("numbers", row(len(values), values[-1]))
         if stop.decided:
             met += stop.gates[0].verdict == "met"
         else:
-            met += share_interval(values, confidence=at_the_end(0.95)).low >= 0.8
+            met += share_interval(values, confidence=compute_final_confidence(0.95)).low >= 0.8
     # 2.5% and three standard errors of 120 runs.
     assert met / runs <= 0.068

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Metric
-from evalsuite.decisions.gates import COMPARISONS, Gate, GateDecision, decide, name_other_metric, parse_gate, suggest
+from evalsuite.decisions.gates import (
+    COMPARISONS,
+    Gate,
+    GateDecision,
+    decide_gates,
+    name_other_metric,
+    parse_gate,
+    suggest_names,
+)
 from evalsuite.decisions.measured import Measured, list_tags
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -200,16 +208,16 @@ def test_a_confidence_is_at_least_a_half_and_below_certainty(confidence: str) ->
     ],
 )  # fmt: skip
 def test_each_comparison_means_what_it_says(condition: str, value: float, *, met: bool) -> None:
-    assert parse_gate(f"a.b {condition}").holds(Estimate(value, value - 0.1, value + 0.1, 9)) is met
+    assert parse_gate(f"a.b {condition}").is_met_by(Estimate(value, value - 0.1, value + 0.1, 9)) is met
 
 
 def test_with_a_confidence_the_bound_that_could_fail_must_hold() -> None:
     estimate = Estimate(0.5, 0.4, 0.6, 9)
-    assert parse_gate("a.b >= 0.4 @95%").holds(estimate)
-    assert not parse_gate("a.b >= 0.45 @95%").holds(estimate)
-    assert parse_gate("a.b <= 0.6 @95%").holds(estimate)
-    assert not parse_gate("a.b <= 0.55 @95%").holds(estimate)
-    assert not parse_gate("a.b >= 0 @95%").holds(Estimate(0.5))
+    assert parse_gate("a.b >= 0.4 @95%").is_met_by(estimate)
+    assert not parse_gate("a.b >= 0.45 @95%").is_met_by(estimate)
+    assert parse_gate("a.b <= 0.6 @95%").is_met_by(estimate)
+    assert not parse_gate("a.b <= 0.55 @95%").is_met_by(estimate)
+    assert not parse_gate("a.b >= 0 @95%").is_met_by(Estimate(0.5))
 
 
 def row(number: int, outcome: Outcome = "passed", score: float = 1.0, **tags: str) -> Row:
@@ -219,7 +227,7 @@ def row(number: int, outcome: Outcome = "passed", score: float = 1.0, **tags: st
 def one(
     text: str, rows: list[Row], derived: dict[str, Callable[[Tally], Any]] | None = None, share: float = 0.01
 ) -> GateDecision:
-    (decision,) = decide([parse_gate(text)], {"bench": Measured(Tally.of(rows), derived or {})}, share)
+    (decision,) = decide_gates([parse_gate(text)], {"bench": Measured(Tally.of(rows), derived or {})}, share)
     return decision
 
 
@@ -251,7 +259,7 @@ def test_a_gate_looks_at_its_cases_alone(text: str, verdict: str, value: float, 
 def test_a_star_stands_for_every_metric_and_every_benchmark() -> None:
     rows = [Row("c", "s", 1, "passed", {}, {"m": 1.0, "k": 0.2})]
     measured = {"b": Measured(Tally.of(rows), {"d": lambda _: Estimate(0.9)}), "a": Measured(Tally.of(rows), {})}
-    decisions = decide([parse_gate("*.* >= 0.5")], measured)
+    decisions = decide_gates([parse_gate("*.* >= 0.5")], measured)
     assert [(one.subject, one.verdict) for one in decisions] == [
         ("a.m", "met"),
         ("a.k", "missed"),
@@ -308,7 +316,7 @@ def test_without_a_declared_range_a_missing_score_is_not_bounded() -> None:
     assert decision.verdict == "no data"
     assert "m has no declared range" in decision.reason
     measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 10))})
-    assert [one.verdict for one in decide([parse_gate("bench.m >= 5")], {"bench": measured})] == ["met"]
+    assert [one.verdict for one in decide_gates([parse_gate("bench.m >= 5")], {"bench": measured})] == ["met"]
 
 
 @given(
@@ -321,7 +329,7 @@ def test_a_gate_is_met_only_if_it_is_met_whatever_the_missing_scores_are(
 ) -> None:
     rows = [replace(row(n), scores={} if score is None else {"m": score}) for n, score in enumerate(scores, 10)]
     measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 1))})
-    (decision,) = decide([parse_gate(f"bench.m {comparison} {threshold}")], {"bench": measured})
+    (decision,) = decide_gates([parse_gate(f"bench.m {comparison} {threshold}")], {"bench": measured})
     means = [math.fsum(end if one is None else one for one in scores) / len(scores) for end in (0.0, 1.0)]
     holds = all(COMPARISONS[comparison](mean, threshold) for mean in means)
     has_score = any(score is not None for score in scores)
@@ -354,7 +362,7 @@ def test_a_gate_about_nothing_says_what_there_is(text: str, reason: str) -> None
 
 
 def test_no_benchmark_at_all_is_no_data() -> None:
-    (decision,) = decide([parse_gate("*.m >= 0")], {})
+    (decision,) = decide_gates([parse_gate("*.m >= 0")], {})
     assert (decision.verdict, decision.reason) == ("no data", "no case of * ran")
 
 
@@ -393,7 +401,7 @@ def test_a_derived_metric_without_an_interval_at_this_confidence_has_the_jackkni
 def test_a_derived_metric_that_nothing_changes_has_an_interval_if_its_range_is_declared() -> None:
     rows = [row(number, score=1.0) for number in range(40)]
     derived = {"share": lambda cases: Estimate(1.0, n=len(cases))}
-    (decision,) = decide(
+    (decision,) = decide_gates(
         [parse_gate("bench.share >= 0.9 @95%")],
         {"bench": Measured(Tally.of(rows), derived, {"share": Metric(range=(0.0, 1.0))})},
     )
@@ -418,9 +426,9 @@ def test_a_bound_that_cannot_be_had_is_no_data() -> None:
 
 def test_many_names_are_not_all_listed() -> None:
     names = [f"name{letter}" for letter in "abcdefghijklmnop"]
-    assert suggest("zzzzzzz", names).endswith("namel, ...")
-    assert suggest("namea", names).startswith("; did you mean namea")
-    assert suggest("x", []) == ""
+    assert suggest_names("zzzzzzz", names).endswith("namel, ...")
+    assert suggest_names("namea", names).startswith("; did you mean namea")
+    assert suggest_names("x", []) == ""
 
 
 def test_all_tags_with_all_values() -> None:
@@ -438,10 +446,13 @@ def test_a_gate_without_a_benchmark_is_about_the_only_one() -> None:
     rows = [row(number) for number in range(4)]
     both = {"first": Measured(Tally.of(rows), {}), "second": Measured(Tally.of(rows), {})}
     assert one("m >= 0.5", rows).subject == "bench.m"
-    (decision,) = decide([parse_gate("m >= 0.5")], both)
+    (decision,) = decide_gates([parse_gate("m >= 0.5")], both)
     assert decision.verdict == "no data"
     assert "there are several benchmarks; name one: first.m, second.m" in decision.reason
-    assert [each.subject for each in decide([parse_gate("cost per case <= $1")], both)] == ["first.cost", "second.cost"]
+    assert [each.subject for each in decide_gates([parse_gate("cost per case <= $1")], both)] == [
+        "first.cost",
+        "second.cost",
+    ]
 
 
 READERS: dict[str, Callable[[Any], Any]] = {

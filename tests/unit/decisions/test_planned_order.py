@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.decisions.early_stops import EarlyStop, PlannedOrder, dealt, spread
+from evalsuite.decisions.early_stops import EarlyStop, PlannedOrder, interleave_parts, spread_items
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
@@ -18,29 +18,29 @@ def test_whatever_the_order_of_arrival_results_come_out_as_planned(numbers: list
     order: PlannedOrder[str] = PlannedOrder(ids)
     arriving = list(ids)
     rng.shuffle(arriving)
-    assert [result for item in arriving for result in order.arrive(item, item)] == ids
+    assert [result for item in arriving for result in order.add_result(item, item)] == ids
 
 
 @given(st.lists(st.integers(), unique=True), st.integers(1, 9))
 def test_workers_with_parts_of_a_spread_list_run_it_about_as_wanted(items: list[int], hands: int) -> None:
-    assert dealt(spread(items, hands), hands) == items
+    assert interleave_parts(spread_items(items, hands), hands) == items
 
 
 def test_an_item_without_a_result_holds_nobody_back_and_a_second_result_is_not_heard() -> None:
     order: PlannedOrder[int] = PlannedOrder(["plain", "a", "b"])
-    assert not list(order.arrive("b", 2))
-    assert not list(order.arrive("a", 1))
-    assert not list(order.arrive("a", 7))
-    assert list(order.arrive("plain", None)) == [1, 2]
+    assert not list(order.add_result("b", 2))
+    assert not list(order.add_result("a", 1))
+    assert not list(order.add_result("a", 7))
+    assert list(order.add_result("plain", None)) == [1, 2]
     assert order.arrived == 2
 
 
 @given(st.integers(0, 50), st.integers(1, 9))
 def test_dealt_items_are_all_items_the_first_of_each_part_first(count: int, hands: int) -> None:
     ids = [str(number) for number in range(count)]
-    order = dealt(ids, hands)
+    order = interleave_parts(ids, hands)
     assert sorted(order) == sorted(ids)
-    assert dealt(list("abcdef"), 2) == list("adbecf")
+    assert interleave_parts(list("abcdef"), 2) == list("adbecf")
 
 
 def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_planned_order() -> None:
@@ -60,8 +60,8 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
             )
             stop = EarlyStop([parse_gate("b.right >= 0.5")])
             for _, item in sorted(arrivals):
-                for ready in order.arrive(item, item):
-                    stop.add("b", Row(ready, ready, 1, "passed", {}, {"right": float(right[ready])}))
+                for ready in order.add_result(item, item):
+                    stop.add_case("b", Row(ready, ready, 1, "passed", {}, {"right": float(right[ready])}))
             wrong[name] += stop.gates[0].verdict == "met"
     assert wrong["as planned"] <= 3, wrong
     assert wrong["as they come"] >= 12, wrong
@@ -71,6 +71,6 @@ def test_what_is_awaited_is_the_first_that_has_not_been_heard() -> None:
     order: PlannedOrder[int] = PlannedOrder(["a", "b", "c"])
     awaited = [order.awaited]
     for item in ("b", "a", "c"):
-        list(order.arrive(item, 1))
+        list(order.add_result(item, 1))
         awaited.append(order.awaited)
     assert awaited == ["a", "a", "c", None]

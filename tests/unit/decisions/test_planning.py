@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.core.types import SHARE, Usage
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.decisions.planning import PlannedBenchmark, count_asked, expenses, sights
+from evalsuite.decisions.planning import PlannedBenchmark, compute_detectable_losses, count_asked, estimate_expenses
 from evalsuite.gateway.spend import Price
 from evalsuite.output.reports.plan_section import advise_on_loss
 from evalsuite.results.tally import Estimate
@@ -40,7 +40,7 @@ def seen(
     desk: Desk, epochs: Sequence[Sequence[float]], earlier: Run | None = None, detect: float = 0.02
 ) -> DetectableLoss:
     asked = PlannedBenchmark("capitals", len(epochs[0]) * len(epochs), len(epochs[0]), len(epochs))
-    (sight,) = sights([asked], run_of(desk, "before", epochs), earlier, GATES, detect)
+    (sight,) = compute_detectable_losses([asked], run_of(desk, "before", epochs), earlier, GATES, detect)
     return sight
 
 
@@ -63,13 +63,13 @@ def test_a_derived_metric_is_planned_by_leaving_out_cases(desk: Desk) -> None:
     scores = [rng.random() for _ in range(400)]
     baseline = run_of(desk, "before", [scores])
     gates, asked = [parse_gate("capitals.spread <= 0.5")], PlannedBenchmark("capitals", 400, 400, 1)
-    (alone,) = sights([asked], baseline, None, gates, 0.05)
+    (alone,) = compute_detectable_losses([asked], baseline, None, gates, 0.05)
     # The variance of a standard deviation is (m4 - m2^2) / (4 m2 n), which for uniform scores is 1 / (60 n).
     assert alone.variance.between == pytest.approx(2 / 60, rel=0.15)
     assert "nothing in common" in alone.source
     assert advise_on_loss(alone)
     moved = run_of(desk, "earlier", [[score + rng.gauss(0, 0.01) for score in scores]])
-    (paired,) = sights([asked], baseline, moved, gates, 0.05)
+    (paired,) = compute_detectable_losses([asked], baseline, moved, gates, 0.05)
     assert paired.variance.between < alone.variance.between / 10
     assert paired.visible < alone.visible
 
@@ -78,13 +78,13 @@ def test_a_derived_metric_without_a_declared_range_is_not_planned(desk: Desk) ->
     desk.declare("capitals", derived={"spread": spread_of_scores})
     baseline = run_of(desk, "before", [[0, 1] * 10])
     asked = PlannedBenchmark("capitals", 20, 20, 1)
-    assert sights([asked], baseline, None, [parse_gate("capitals.spread <= 0.5")], 0.05) == []
+    assert compute_detectable_losses([asked], baseline, None, [parse_gate("capitals.spread <= 0.5")], 0.05) == []
 
 
 def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
     run = run_of(desk, "before", [[1, 0] * 5], seconds=60.0)
     run = desk.run([desk.record(f"{n}", {"m": 1.0}, seconds=2.0) for n in range(10)], "timed", seconds=60.0)
-    (expense,) = expenses(
+    (expense,) = estimate_expenses(
         [PlannedBenchmark("capitals", 30, 30, 1)],
         run,
         lambda usage: (usage.prompt_tokens + 2 * usage.completion_tokens) / 1000,
@@ -99,7 +99,7 @@ def test_a_plan_prices_cached_tokens_and_prompts_of_their_length(desk: Desk) -> 
     usage = Usage(2, 1000, 100, cached_tokens=800)
     run = desk.run([desk.record(f"{n}", {"m": 1.0}, usage=usage) for n in range(10)], "cached")
     price = Price(10, 20, 600, 1e6, 1e6, cached=1)
-    (expense,) = expenses([PlannedBenchmark("capitals", 30, 30, 1)], run, price.of_usage)
+    (expense,) = estimate_expenses([PlannedBenchmark("capitals", 30, 30, 1)], run, price.compute_usage_cost)
     assert expense.usage is not None
     assert expense.usage.cached_tokens == 30 * 800
     assert expense.usage.cost == pytest.approx(30 * (200 * 10 + 800 * 1 + 100 * 20) / 1e6)
@@ -110,7 +110,7 @@ def test_a_plan_counts_the_judge_once_and_at_its_own_cost(desk: Desk) -> None:
     whole = Usage(1, 10, 5, 0.1) + judge
     run = desk.run([desk.record("fr", {"m": 1.0}, usage=whole, judge_usage=judge)], "judged")
     asked = [PlannedBenchmark("capitals", 2, 2, 1)]
-    (kept,), (priced,) = expenses(asked, run), expenses(asked, run, lambda usage: 1.0 * usage.calls)
+    (kept,), (priced,) = estimate_expenses(asked, run), estimate_expenses(asked, run, lambda usage: 1.0 * usage.calls)
     assert kept.usage is not None
     assert priced.usage is not None
     assert kept.usage.calls == priced.usage.calls == 8
@@ -119,7 +119,7 @@ def test_a_plan_counts_the_judge_once_and_at_its_own_cost(desk: Desk) -> None:
 
 
 def test_nothing_is_expected_of_a_benchmark_that_the_baseline_lacks(desk: Desk) -> None:
-    (expense,) = expenses([PlannedBenchmark("rivers", 30, 30, 1)], run_of(desk, "before", [[1, 0]]))
+    (expense,) = estimate_expenses([PlannedBenchmark("rivers", 30, 30, 1)], run_of(desk, "before", [[1, 0]]))
     assert expense.usage is None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.decisions.measured import pass_rate
+from evalsuite.decisions.measured import estimate_pass_rate
 from evalsuite.decisions.verdict import Status, judge_run, list_short_samples
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally
@@ -221,7 +221,7 @@ def test_the_pass_rate_counts_samples_where_some_of_their_epochs_may_fail(desk: 
         for sample, right in enumerate((3, 2, 1, 0))
         for epoch in (1, 2, 3)
     ]
-    found = pass_rate(desk.run(made).benchmarks["capitals"].tally)
+    found = estimate_pass_rate(desk.run(made).benchmarks["capitals"].tally)
     assert found is not None
     assert (found.value, found.n) == (0.5, 4)
 

@@ -30,7 +30,7 @@ def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(monkeypatc
         background.run(_turns())
         # The loop is busy with something else while the item begins, takes its result and ends.
         release = threading.Event()
-        background.soon(release.wait)
+        background.schedule_call(release.wait)
         prefetcher.begin(case)
         assert prefetcher.wait_for_result(case) is case
         release.set()

@@ -23,7 +23,7 @@ class Clock:
 
 
 def call_at(seconds: float) -> PacedCall:
-    return Pacing(8).send(seconds)
+    return Pacing(8).start_call(seconds)
 
 
 def down(breaker: Breaker, times: int = LEAST_ROW) -> None:
@@ -35,7 +35,7 @@ def test_a_server_that_is_up_has_no_outage() -> None:
     breaker = Breaker(Clock())
     down(breaker, LEAST_ROW - 1)
     assert breaker.down_for is None
-    assert breaker.delay() == 0
+    assert breaker.compute_delay() == 0
 
 
 def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answer() -> None:
@@ -56,10 +56,10 @@ def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_i
     clock.now += 0.5
     assert (breaker.down_for, breaker.next_try_in) == (0.5, 0.5)
     clock.now += 0.5
-    assert breaker.delay() == 0
-    breaker.send(call_at(clock.now))
+    assert breaker.compute_delay() == 0
+    breaker.note_sent(call_at(clock.now))
     assert (breaker.down_for, breaker.next_try_in) == (1.0, None)
-    assert breaker.delay() > 0
+    assert breaker.compute_delay() > 0
 
 
 def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() -> None:
@@ -81,7 +81,7 @@ def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_t
     for told, wait in ((None, 10.0), (30.0, 30.0)):
         clock.now = 150.0
         probe = call_at(clock.now)
-        breaker.send(probe)
+        breaker.note_sent(probe)
         breaker.note_refusal(probe, told, LEAST_ROW, "", 0.0)
-        breaker.drop(probe)
+        breaker.note_ended(probe)
         assert breaker.next_try_in == pytest.approx(wait)

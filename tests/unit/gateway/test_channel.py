@@ -89,7 +89,7 @@ class Answers:
     async def read_result(self, effect: Effect) -> Any:
         return self.kept.get(effect.number)
 
-    async def keep(self, effect: Effect, result: Any) -> None:
+    async def store_result(self, effect: Effect, result: Any) -> None:
         self.kept[effect.number] = {"result": result, **effect.plain()}
 
 
@@ -218,7 +218,7 @@ def test_an_asker_that_has_given_up_does_not_disturb_the_others(wire: Wire) -> N
         patient = asyncio.create_task(asker.ask(request("patient")))
         await asyncio.sleep(0)
         impatient.cancel()
-        wire.controller.soon(go.set)
+        wire.controller.schedule_call(go.set)
         return (await patient).text
 
     assert loop.submit(main()).result(WAIT) == "patient"
@@ -263,7 +263,7 @@ def test_a_worker_s_tool_calls_are_kept_and_found_again(wire: Wire) -> None:
     asker, loop, _ = wire.worker(gateway)
     effect = Effect("test_x.py::test_x[1]", 2, 3, "send", {"to": "Ada"})
     assert loop.submit(asker.read_result(effect)).result(WAIT) is None
-    loop.submit(asker.keep(effect, {"text": "sent"})).result(WAIT)
+    loop.submit(asker.store_result(effect, {"text": "sent"})).result(WAIT)
     assert loop.submit(asker.read_result(effect)).result(WAIT) == {
         "result": {"text": "sent"},
         "case": "test_x.py::test_x[1]",

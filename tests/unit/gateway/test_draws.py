@@ -11,7 +11,7 @@ import pytest
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.types import Completion, Message, Request, Usage
-from evalsuite.gateway.concealment import EPOCH_MARK, request_keys
+from evalsuite.gateway.concealment import EPOCH_MARK, make_request_keys
 from evalsuite.gateway.handle import Effects, Meter, ModelHandle
 from tests.unit.gateway.scripted_answers import journal_of
 
@@ -137,7 +137,7 @@ def test_a_journal_from_before_draws_still_answers_every_equal_request(house: Ho
     async def main() -> None:
         gateway = house.gateway(backend)
         old = Request("m", (Message("user", "VOTE"),))
-        await journal_of(gateway).put(request_keys("scripted", old, older=True)[-1], old, Completion("old"))
+        await journal_of(gateway).put(make_request_keys("scripted", old, older=True)[-1], old, Completion("old"))
         await gateway.aclose()
         resumed = house.gateway(backend)
         assert [await ask(handle(resumed, case), 2) for case in "ab"] == [["old", "old"]] * 2
@@ -188,7 +188,7 @@ def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(hous
             played = await model.player("player", epoch=1).chat("PLAY")
             return {"votes": [*await ask(model, 2), played.text]}
 
-        results = await asyncio.gather(*(model.effects.once("vote", {}, vote) for _ in range(2)))
+        results = await asyncio.gather(*(model.effects.run_once("vote", {}, vote) for _ in range(2)))
         votes = [*(text for result in results for text in result["votes"]), *await ask(model)]
         return votes, meter.usage, model.players.usage, meter.fingerprints
 

@@ -201,12 +201,12 @@ def test_refusals_for_asking_too_often_are_waited_out_and_are_no_failed_attempts
 def test_a_pause_that_a_server_asks_for_is_told_of_while_it_lasts(house: House, virtual: Virtual) -> None:
     async def main() -> tuple[list[str], list[str], list[str]]:
         gateway = house.gateway(house.Backend(script(*[RateLimited("too many", 30.0)] * 8, ANSWER)))
-        before = gateway.pauses()
+        before = gateway.describe_pauses()
         asking = [asyncio.create_task(gateway.ask(house.request(f"call {number}"))) for number in range(9)]
         await asyncio.sleep(10.0)
-        during = gateway.pauses()
+        during = gateway.describe_pauses()
         await asyncio.gather(*asking)
-        return before, during, gateway.pauses()
+        return before, during, gateway.describe_pauses()
 
     before, during, after = virtual(main())
     assert (before, after) == ([], [])

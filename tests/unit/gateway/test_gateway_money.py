@@ -18,7 +18,7 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused, SpendLimit
 from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
-from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, prompt_bound
+from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, bound_prompt_tokens
 from evalsuite.models import chat_format, responses_format
 from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
 from evalsuite.service.clients import ANYBODY, ASKING, Clients, SharedLedger
@@ -248,7 +248,7 @@ FIELDS = st.dictionaries(
 def largest_answer(asked: Request) -> int:
     """What a server may write that reads every bound leniently, and the largest of several."""
     api = asked.params.get("api")
-    body = (responses_format if api == "responses" else chat_format).request_body(asked, "m")
+    body = (responses_format if api == "responses" else chat_format).build_body(asked, "m")
 
     def number(value: Any) -> float:
         try:
@@ -322,7 +322,7 @@ def test_text_is_reserved_by_its_bytes_in_every_part_that_is_not_a_picture() -> 
     text = "word " * 10_000
     parts: list[dict[str, Any]] = [{"type": "input_text", "text": text}, {"type": "file", "file": {"file_data": text}}]
     for part in parts:
-        assert prompt_bound(Request("gpt-test", (Message("user", parts=(part,)),))) >= len(text)
+        assert bound_prompt_tokens(Request("gpt-test", (Message("user", parts=(part,)),))) >= len(text)
 
 
 @pytest.mark.parametrize("params", [{"extra_body": {"model": "dear"}}, {"model": "dear"}, {"models": ["dear"]}])

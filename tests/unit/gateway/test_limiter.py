@@ -26,11 +26,11 @@ def limiter(connections: int = 4, **paces: float) -> Limiter:
 @asynccontextmanager
 async def admitted(limits: Limiter, tokens: int) -> AsyncIterator[PacedCall]:
     """Hold a place while the block runs."""
-    call = await limits.admit(tokens)
+    call = await limits.admit_call(tokens)
     try:
         yield call
     finally:
-        limits.release(call)
+        limits.end_call(call)
 
 
 async def admit_all(limits: Limiter, count: int, lasting: float = 0.0, tokens: int = 1) -> list[float]:
@@ -123,7 +123,7 @@ def test_tokens_that_were_not_used_are_given_back_and_those_above_the_estimate_a
         limits = limiter(100, tpm=6000)
         async with admitted(limits, 500):
             pass
-        limits.book(500, used)
+        limits.correct_tokens(500, used)
         return await admit_all(limits, 2, tokens=100)
 
     assert virtual(main(500)) == pytest.approx([5, 6])
@@ -198,7 +198,7 @@ def test_idle_waits_for_the_last_call(virtual: Virtual) -> None:
         calls = asyncio.create_task(admit_all(limits, 6, lasting=2.0))
         await asyncio.sleep(0.5)
         limits.places.most = 0
-        await limits.places.idle()
+        await limits.places.wait_until_idle()
         calls.cancel()
         return asyncio.get_running_loop().time()
 

@@ -58,12 +58,12 @@ def test_closing_cancels_what_still_runs_and_lets_it_clean_up() -> None:
 
 def test_closing_twice_and_calling_after_the_end_do_nothing() -> None:
     loop, called = BackgroundLoop(), threading.Event()
-    loop.soon(called.set)
+    loop.schedule_call(called.set)
     assert called.wait(10)
     loop.close()
     loop.close()
     called.clear()
-    loop.soon(called.set)
+    loop.schedule_call(called.set)
     assert not called.is_set()
 
 
@@ -71,7 +71,7 @@ def test_the_loop_hears_other_threads_while_it_sleeps() -> None:
     loop = BackgroundLoop()
     heard = threading.Event()
     sleeping = loop.submit(asyncio.sleep(0.9))
-    loop.soon(heard.set)
+    loop.schedule_call(heard.set)
     assert heard.wait(0.8)
     sleeping.cancel()
     loop.close()

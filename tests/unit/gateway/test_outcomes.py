@@ -78,13 +78,13 @@ def test_a_resumed_run_repeats_refusals_except_those_of_cases_that_ended_in_an_e
 
     async def in_a_session(backend: ScriptedBackend) -> Completion | tuple[type[Exception], str]:
         journal = Journal(house.path / "store.sqlite")
-        journal.begin("2026-01-01T00:00:00+00:00", "pytest")
+        journal.begin_session("2026-01-01T00:00:00+00:00", "pytest")
         gateway = Gateway(lambda *_: backend, journal.answers, Limiter(8, clock=house.now), clock=house.now)
         got = await outcome(gateway, asked)
         # Within a session, a repeated case sends its failed requests again.
         assert await outcome(gateway, asked) == got
         if ended is not None and backend is refusing:
-            journal.record(case.encode("unicode_escape").decode("ascii"), "same", json.dumps({"outcome": ended}))
+            journal.store_record(case.encode("unicode_escape").decode("ascii"), "same", json.dumps({"outcome": ended}))
         await gateway.aclose()
         return got
 

@@ -19,10 +19,10 @@ from evalsuite.gateway.spend import (
     Price,
     bound_answer,
     bound_completion_tokens,
+    bound_prompt_tokens,
     estimate_tokens,
-    price_of,
-    prices_of_file,
-    prompt_bound,
+    find_price,
+    read_price_file,
     read_prices,
 )
 
@@ -37,20 +37,20 @@ def asked(text: str = "hello", **more: Any) -> Request:
 
 
 def test_a_price_is_in_dollars_a_million_tokens() -> None:
-    assert Price(30, 60).of(1_000_000, 0) == 30
-    assert Price(30, 60).of(1000, 500) == pytest.approx(0.06)
+    assert Price(30, 60).compute_cost(1_000_000, 0) == 30
+    assert Price(30, 60).compute_cost(1000, 500) == pytest.approx(0.06)
 
 
 def test_a_dated_version_has_the_price_of_its_model_unless_it_has_its_own() -> None:
     prices = read_prices()
-    assert price_of("gpt-4o-2024-08-06", prices) == prices["gpt-4o"]
-    assert price_of("gpt-4o-2024-05-13", prices) == Price(5, 15)
-    assert price_of("gpt-4o-mini-2024-07-18", prices) == prices["gpt-4o-mini"]
+    assert find_price("gpt-4o-2024-08-06", prices) == prices["gpt-4o"]
+    assert find_price("gpt-4o-2024-05-13", prices) == Price(5, 15)
+    assert find_price("gpt-4o-mini-2024-07-18", prices) == prices["gpt-4o-mini"]
 
 
 @pytest.mark.parametrize("model", ["gpt-4-vision-preview", "gpt-4x", "my-gpt-4", "litellm:openai/gpt-4", ""])
 def test_a_model_of_another_name_has_no_price(model: str) -> None:
-    assert price_of(model, read_prices()) is None
+    assert find_price(model, read_prices()) is None
 
 
 def test_a_users_price_goes_before_the_shipped_one() -> None:
@@ -70,9 +70,9 @@ def test_a_malformed_price_is_told_with_the_right_form(text: str) -> None:
 
 def test_a_long_prompt_has_its_own_price() -> None:
     price = Price(2, 10, 272_000, 4, 15)
-    assert price.of(272_000, 1_000_000) == pytest.approx(10.544)
-    assert price.of(272_001, 1_000_000) == pytest.approx(15 + 4 * 0.272001)
-    assert price.times(0.5).of(1_000_000, 0) == 2
+    assert price.compute_cost(272_000, 1_000_000) == pytest.approx(10.544)
+    assert price.compute_cost(272_001, 1_000_000) == pytest.approx(15 + 4 * 0.272001)
+    assert price.scale(0.5).compute_cost(1_000_000, 0) == 2
 
 
 @pytest.mark.parametrize("provider", ["gpt-6", "claude-", "gemini-", "mistral-", "deepseek-"])
@@ -83,7 +83,7 @@ def test_the_shipped_table_covers_a_provider(provider: str) -> None:
 def test_prices_are_read_from_a_users_file(tmp_path: Path) -> None:
     file = tmp_path / "prices.toml"
     file.write_text('"gpt-6.9" = [1, 2.5]\n')
-    assert read_prices(prices_of_file(file))["gpt-6.9"] == Price(1, 2.5)
+    assert read_prices(read_price_file(file))["gpt-6.9"] == Price(1, 2.5)
 
 
 @pytest.mark.parametrize("text", ["gpt-4 = 3", "gpt-4 = [1]", 'gpt-4 = ["1", 2]', "gpt-4 = [true, 1]", "=", "[a"])
@@ -91,7 +91,7 @@ def test_a_file_that_is_not_of_prices_is_refused_with_the_right_form(tmp_path: P
     file = tmp_path / "prices.toml"
     file.write_text(text)
     with pytest.raises(SettingsError, match="write a line per model"):
-        prices_of_file(file)
+        read_price_file(file)
 
 
 @given(st.text(), st.text(max_size=20))
@@ -171,7 +171,7 @@ def test_a_limit_is_added_by_the_name_that_the_model_takes(model: str, name: str
     ],
 )
 def test_what_the_server_has_stored_is_reserved_as_the_longest_prompt(request_: Request) -> None:
-    assert prompt_bound(request_) > 1_000_000
+    assert bound_prompt_tokens(request_) > 1_000_000
 
 
 def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> None:
@@ -180,8 +180,8 @@ def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> Non
         for _ in range(3):
             await ledger.reserve(1e9)
         for _ in range(2):
-            ledger.settle(1e9, Attempt(Usage(1, 2, 3, 0.5)))
-        ledger.settle(1e9, None)
+            ledger.book_cost(1e9, Attempt(Usage(1, 2, 3, 0.5)))
+        ledger.book_cost(1e9, None)
         return ledger.paid
 
     assert virtual(main()) == Usage(2, 4, 6, 1.0)
@@ -209,7 +209,7 @@ def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
                 assert ledger.paid.cost + cents / 100 > limit / 100
                 return
             await asyncio.sleep(lasts)
-            ledger.settle(cents / 100, None if fails else Attempt(Usage(1, 0, 0, share * cents / 100)))
+            ledger.book_cost(cents / 100, None if fails else Attempt(Usage(1, 0, 0, share * cents / 100)))
             assert ledger.paid.cost <= limit / 100 + 1e-9
 
         await asyncio.gather(*(one(cents, share, lasts, fails=fails) for cents, share, fails, lasts in calls))
@@ -224,7 +224,7 @@ def test_a_call_waits_while_those_under_way_may_turn_out_cheaper(virtual: Virtua
     async def main() -> float:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve(0.8)
-        loop.call_later(5, ledger.settle, 0.8, Attempt(Usage(1, 0, 0, 0.1)))
+        loop.call_later(5, ledger.book_cost, 0.8, Attempt(Usage(1, 0, 0, 0.1)))
         await ledger.reserve(0.8)
         return loop.time()
 
@@ -235,7 +235,7 @@ def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virt
     async def main() -> None:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve(0.8)
-        loop.call_later(5, ledger.settle, 0.8, Attempt(Usage(1, 0, 0, 0.5)))
+        loop.call_later(5, ledger.book_cost, 0.8, Attempt(Usage(1, 0, 0, 0.5)))
         with pytest.raises(SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"):
             await ledger.reserve(0.8)
         assert loop.time() == 5.0
@@ -248,7 +248,7 @@ def test_the_limit_tells_what_the_judge_cost_apart_from_the_model(virtual: Virtu
         ledger = Ledger(1.0)
         for model, cost in (("gpt-4", 0.3), ("judge", 0.25), ("gpt-4", 0.2)):
             await ledger.reserve(cost)
-            ledger.settle(cost, Attempt(Usage(1, 0, 0, cost), model=model))
+            ledger.book_cost(cost, Attempt(Usage(1, 0, 0, cost), model=model))
         with pytest.raises(SpendLimitReached, match=r"is spent \(\$0.5000 by gpt-4, \$0.2500 by judge\) and"):
             await ledger.reserve(0.5)
 
@@ -273,7 +273,7 @@ def test_a_limit_may_be_spent_to_the_last_cent(virtual: Virtual) -> None:
         for _ in range(3):
             await ledger.reserve(0.1)
         for _ in range(3):
-            ledger.settle(0.1, Attempt(Usage(1, 0, 0, 0.1)))
+            ledger.book_cost(0.1, Attempt(Usage(1, 0, 0, 0.1)))
         with pytest.raises(SpendLimitReached):
             await ledger.reserve(0.001)
         return ledger.paid.cost
@@ -285,7 +285,7 @@ def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
     async def main() -> None:
         ledger = Ledger(0.0)
         await ledger.reserve(0.0)
-        ledger.settle(0.0, Attempt(Usage(1, 5, 5)))
+        ledger.book_cost(0.0, Attempt(Usage(1, 5, 5)))
         with pytest.raises(SpendLimitReached):
             await ledger.reserve(1e-6)
 
@@ -294,12 +294,12 @@ def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
 
 def test_tokens_from_and_to_the_cache_have_prices_of_their_own() -> None:
     price = read_prices(["m=2/10/0.5/4"])["m"]
-    assert price.of(1_000_000, 100_000, cached=400_000, cache_writes=100_000) == pytest.approx(
+    assert price.compute_cost(1_000_000, 100_000, cached=400_000, cache_writes=100_000) == pytest.approx(
         0.5 * 2 + 0.4 * 0.5 + 0.1 * 4 + 0.1 * 10
     )
-    assert price.most(1_000_000, 0) == pytest.approx(4.0)
-    assert price.times(0.5).of(1_000_000, 0, cached=1_000_000) == pytest.approx(0.25)
+    assert price.bound_cost(1_000_000, 0) == pytest.approx(4.0)
+    assert price.scale(0.5).compute_cost(1_000_000, 0, cached=1_000_000) == pytest.approx(0.25)
 
 
 def test_cached_tokens_without_a_price_of_their_own_cost_what_the_prompt_costs() -> None:
-    assert Price(2, 10).of(1_000_000, 0, cached=900_000, cache_writes=100_000) == pytest.approx(2.0)
+    assert Price(2, 10).compute_cost(1_000_000, 0, cached=900_000, cache_writes=100_000) == pytest.approx(2.0)

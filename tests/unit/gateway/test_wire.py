@@ -15,7 +15,7 @@ from evalsuite.core import errors
 from evalsuite.core.json_codec import decode_request, dumps, encode_request
 from evalsuite.core.types import Message, Request
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import request_keys
+from evalsuite.gateway.concealment import make_request_keys
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 values = st.recursive(
@@ -26,7 +26,7 @@ values = st.recursive(
 
 
 def request_key(identity: str, request: Request) -> str:
-    return request_keys(identity, request)[0]
+    return make_request_keys(identity, request)[0]
 
 
 messages = st.builds(Message, st.sampled_from(["system", "user", "assistant", "tool"]), text)
@@ -117,7 +117,7 @@ def test_the_key_of_a_request_stays_what_it_is() -> None:
     assert request_key("openai http://host/v1", BASE) == f"2-{shared[2:]}"
     assert request_key("openai http://host/v1", draw) == f"2-{drawn[2:]}"
     for request in (BASE, draw):
-        assert request_keys("openai http://host/v1", request, older=True)[1:] == (older,)
+        assert make_request_keys("openai http://host/v1", request, older=True)[1:] == (older,)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def parts(file: Path) -> list[str]:
     """What another process would see."""
     reader = Database(file, read_only=True)
     try:
-        return [name for (name,) in reader.all("SELECT name FROM parts ORDER BY rowid")]
+        return [name for (name,) in reader.read_rows("SELECT name FROM parts ORDER BY rowid")]
     finally:
         reader.close()
 
@@ -46,7 +46,7 @@ def test_work_of_one_turn_is_in_the_file_when_its_askers_go_on(database: Databas
         return parts(database.path)
 
     async def main() -> list[list[str]]:
-        group.add(part("noted before"))
+        group.queue_write(part("noted before"))
         return list(await asyncio.gather(ask("a"), ask("b")))
 
     assert asyncio.run(main()) == [["noted before", "a", "b"]] * 2
@@ -65,7 +65,7 @@ def test_work_that_cannot_be_done_keeps_no_other_from_being_written(database: Da
 
 def test_notes_that_could_not_be_written_are_tried_again(database: Database) -> None:
     database.write(("CREATE TEMP TRIGGER full BEFORE INSERT ON parts BEGIN SELECT raise(ABORT, 'full'); END", ()))
-    database.group.add(part("a"))
+    database.group.queue_write(part("a"))
     database.group.flush()
     assert parts(database.path) == []
     database.write(("DROP TRIGGER full", ()))
@@ -75,7 +75,7 @@ def test_notes_that_could_not_be_written_are_tried_again(database: Database) -> 
 
 def test_closing_writes_what_waits(tmp_path: Path) -> None:
     database = Database(tmp_path / "j.sqlite")
-    database.group.add(part("a"))
+    database.group.queue_write(part("a"))
     database.close()
     assert parts(tmp_path / "j.sqlite") == ["a"]
 
@@ -96,21 +96,21 @@ def test_an_asker_hears_of_work_that_another_thread_settled(database: Database) 
 
 def test_a_record_is_in_the_file_at_once_and_what_waits_with_it(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    journal.begin("now", "pytest")
-    journal.database.group.add(part("a"))
+    journal.begin_session("now", "pytest")
+    journal.database.group.queue_write(part("a"))
     reader = Journal(journal.database.path, read_only=True)
-    journal.record("a", "same", "{}")
-    assert (reader.count(), parts(journal.database.path)) == (1, ["a"])
+    journal.store_record("a", "same", "{}")
+    assert (reader.count_records(), parts(journal.database.path)) == (1, ["a"])
     reader.close()
     journal.close()
 
 
 def test_a_record_that_cannot_be_written_is_an_error_at_once(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    journal.begin("now", "pytest")
+    journal.begin_session("now", "pytest")
     journal.database.write(
         ("CREATE TEMP TRIGGER full BEFORE INSERT ON records BEGIN SELECT raise(ABORT, 'the disk is full'); END", ())
     )
     with pytest.raises(RunError, match="the disk is full"):
-        journal.record("a", "same", "{}")
+        journal.store_record("a", "same", "{}")
     journal.close()

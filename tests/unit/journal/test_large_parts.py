@@ -16,7 +16,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.journal.journal import Journal
-from evalsuite.journal.schema import LARGE, put_together, take_apart
+from evalsuite.journal.schema import LARGE, join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,35 +32,35 @@ def message(content: bytes = PICTURE) -> Message:
 
 def test_a_message_is_taken_apart_and_put_together() -> None:
     text = dumps(encode_message(message()))
-    short, parts = take_apart(text)
+    short, parts = split_large_strings(text)
     # The picture and the file are data URLs of two kinds, the recording is the bare Base64.
     assert len(parts) == 3
     assert len(short) < 1000 < len(text)
-    assert put_together(short, dict(parts).get) == text
+    assert join_large_strings(short, dict(parts).get) == text
     with pytest.raises(RunError, match="lost a part"):
-        put_together(short, lambda _: None)
+        join_large_strings(short, lambda _: None)
     with pytest.raises(RunError, match="lost a part"):
-        put_together(short, lambda _: "AAAA")
+        join_large_strings(short, lambda _: "AAAA")
 
 
 @given(LETTERS, st.integers(LARGE - 2, LARGE + 2), LETTERS)
 def test_whatever_text_stands_around_comes_back(before: str, length: int, after: str) -> None:
     text = dumps({"a": before, before: ["A" * length + "=", after], "c": f"{before}{'A' * length}{after}"})
-    short, parts = take_apart(text)
-    assert put_together(short, dict(parts).get) == text
-    assert json.loads(put_together(short, dict(parts).get)) == json.loads(text)
+    short, parts = split_large_strings(text)
+    assert join_large_strings(short, dict(parts).get) == text
+    assert json.loads(join_large_strings(short, dict(parts).get)) == json.loads(text)
 
 
 def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite")
-    journal.begin("2024-01-01T00:00:00+00:00", "pytest")
+    journal.begin_session("2024-01-01T00:00:00+00:00", "pytest")
     lines = [dumps({"case": f"c{n}", "messages": [encode_message(message())]}) for n in range(5)]
     for number, line in enumerate(lines):
-        journal.record(f"c{number}", "same", line)
+        journal.store_record(f"c{number}", "same", line)
         request = Request("m", (message(),), epoch=number + 1)
         asyncio.run(journal.answers.put(f"key{number}", request, Completion("a dot")))
-    assert journal.database.one("SELECT count(*) FROM parts")[0] == 3
-    assert list(journal.lines()) == lines
+    assert journal.database.read_row("SELECT count(*) FROM parts")[0] == 3
+    assert list(journal.iterate_lines()) == lines
     assert journal.answers.check() == []
     assert journal.answers.get("key3") == Completion("a dot")
     journal.close()
@@ -68,16 +68,16 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
     assert size < 3 * len(b64encode(PICTURE)) + 150_000
     other = Journal(tmp_path / "other.sqlite")
     other.answers.take_over(tmp_path / "journal.sqlite")
-    assert other.database.one("SELECT count(*) FROM parts")[0] == 3
+    assert other.database.read_row("SELECT count(*) FROM parts")[0] == 3
     other.close()
 
 
 def test_a_record_whose_picture_is_lost_is_damaged(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite")
-    journal.begin("2024-01-01T00:00:00+00:00", "pytest")
-    journal.record("c", "same", dumps({"messages": [encode_message(message())]}))
+    journal.begin_session("2024-01-01T00:00:00+00:00", "pytest")
+    journal.store_record("c", "same", dumps({"messages": [encode_message(message())]}))
     journal.database.write(("UPDATE parts SET content = 'AAAA'", ()))
     counted = journal.find_counted()
     assert (counted.cases, counted.damaged) == (0, ["c"])
-    assert list(journal.lines()) == []
+    assert list(journal.iterate_lines()) == []
     journal.close()

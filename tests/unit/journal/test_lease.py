@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from evalsuite.journal.lease import Lease
 lease = Lease(Path(sys.argv[1]))
-lease.sign("here", "2026-01-01T00:00:00")
+lease.write_holder("here", "2026-01-01T00:00:00")
 print("held", flush=True)
 sys.stdin.read()
 """

@@ -14,7 +14,7 @@ from evalsuite.applications.chat_api import write_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import read_answer, read_usage, request_body, split_reasoning
+from evalsuite.models.chat_format import build_body, read_answer, read_usage, split_reasoning
 from evalsuite.models.protocol import Transient
 
 
@@ -28,7 +28,7 @@ def answer(message: Any = None, **choice: Any) -> dict[str, Any]:
 
 def test_a_request_becomes_model_messages_and_parameters() -> None:
     request = Request("m", (Message("system", "s"), Message("user", "u")), {"max_tokens": 5, "stop": ["x"]})
-    assert request_body(request, "name") == {
+    assert build_body(request, "name") == {
         "model": "name",
         "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
         "max_tokens": 5,
@@ -37,18 +37,18 @@ def test_a_request_becomes_model_messages_and_parameters() -> None:
 
 
 def test_a_parameter_that_is_none_is_left_to_the_server() -> None:
-    assert "temperature" not in request_body(Request("m", (), {"temperature": None}), "m")
+    assert "temperature" not in build_body(Request("m", (), {"temperature": None}), "m")
 
 
 def test_tools_are_wrapped_unless_they_are_already() -> None:
     wrapped = {"type": "function", "function": {"name": "g"}}
-    body = request_body(Request("m", (), tools=({"name": "f", "parameters": {}}, wrapped)), "m")
+    body = build_body(Request("m", (), tools=({"name": "f", "parameters": {}}, wrapped)), "m")
     assert body["tools"] == [{"type": "function", "function": {"name": "f", "parameters": {}}}, wrapped]
 
 
 def test_calls_of_tools_and_their_answers_are_sent_back_as_they_came() -> None:
     messages = (Message("assistant", "", (ToolCall("c1", "f", '{"x": 1}'),)), Message("tool", "2", tool_call_id="c1"))
-    assert request_body(Request("m", messages), "m")["messages"] == [
+    assert build_body(Request("m", messages), "m")["messages"] == [
         {
             "role": "assistant",
             "content": "",

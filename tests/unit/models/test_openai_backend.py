@@ -18,10 +18,10 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, Credentials, Grant, Timeouts
-from evalsuite.models.failures import failure
+from evalsuite.models.failures import make_error
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
-from evalsuite.models.transport import explain
+from evalsuite.models.transport import find_cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,23 +194,23 @@ def test_a_429_says_how_long_to_wait_if_the_server_does(
 @pytest.mark.parametrize("zone", ["GMT", "-0000", ""])
 def test_a_wait_may_be_given_as_a_date(zone: str) -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=100)).removesuffix("+0000") + zone
-    error = failure(429, {"retry-after": at}, "slow", "http://host")
+    error = make_error(429, {"retry-after": at}, "slow", "http://host")
     assert isinstance(error, RateLimited)
     assert error.retry_after is not None
     assert 90 < error.retry_after <= 100
-    past = failure(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "slow", "http://host")
+    past = make_error(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "slow", "http://host")
     assert isinstance(past, RateLimited)
     assert past.retry_after == 0.0
 
 
 def test_an_overloaded_server_that_names_a_time_is_waited_for_like_one_that_says_429() -> None:
-    error = failure(503, {"retry-after": "3"}, "overloaded", "http://host")
+    error = make_error(503, {"retry-after": "3"}, "overloaded", "http://host")
     assert isinstance(error, RateLimited)
     assert error.retry_after == 3.0
 
 
 def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
-    assert isinstance(failure(429, {}, "no money (insufficient_quota)", "http://host"), Hopeless)
+    assert isinstance(make_error(429, {}, "no money (insufficient_quota)", "http://host"), Hopeless)
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_proxy_that_cannot_be_reached_is_named_where_it_was_asked(
 
 def test_the_words_of_a_broken_connection_are_one_line_without_a_status_that_nobody_sent() -> None:
     error = ContentLengthError("Not enough data to satisfy content length header")
-    assert explain(error).words == "Not enough data to satisfy content length header"
-    assert explain(OSError("first\n  second")).words == "first second"
+    assert find_cause(error).words == "Not enough data to satisfy content length header"
+    assert find_cause(OSError("first\n  second")).words == "first second"
 
 
 def test_a_server_that_stays_silent_is_given_up(once: Once, chat_server: ChatServer) -> None:

@@ -28,7 +28,7 @@ KEY = "sk-very-secret-key"
 
 
 def key_sent(url: str, grants: list[Grant], environ: dict[str, str], model: str = "m") -> str | None:
-    key = Credentials(grants, environ=environ).access(model, url).key
+    key = Credentials(grants, environ=environ).make_access(model, url).key
     return key.reveal() if key else None
 
 
@@ -113,11 +113,11 @@ def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_a
         "extra_body": {"auth": {"token": "t0ken"}},
     }
     request = Request("m", (Message("user", "hi"),), params)
-    concealed = vault.conceal(request)
+    concealed = vault.conceal_request(request)
     assert not any(secret in repr(concealed.params) for secret in (KEY, "acme", "t0ken"))
     assert (concealed.params["max_tokens"], concealed.params["tokenizer"]) == (5, "cl100k")
-    assert vault.conceal(concealed) == concealed
-    assert vault.reveal(concealed) == request
+    assert vault.conceal_request(concealed) == concealed
+    assert vault.reveal_request(concealed) == request
 
 
 def test_a_resumed_run_asks_again_for_what_its_folder_does_not_hold() -> None:

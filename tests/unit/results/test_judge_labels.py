@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalsuite import stats
-from evalsuite.decisions.gates import decide, parse_gate
+from evalsuite.decisions.gates import decide_gates, parse_gate
 from evalsuite.decisions.measured import Measured
 from evalsuite.results.built_in import find_built_in_metric
 from evalsuite.results.judge_labels import (
@@ -108,7 +108,7 @@ def test_the_interval_of_kappa_holds_with_few_labels(labels: int, right: float) 
 def test_a_gate_may_demand_agreement_with_people_and_its_bound() -> None:
     measured = {"judge": Measured(of(MIXED), JUDGE_METRICS)}
     gates = [parse_gate(text) for text in ("judge.kappa >= 0.6", "judge.kappa >= 0.6 @95%", "judge.rho > 0.99")]
-    assert [one.verdict for one in decide(gates, measured)] == ["met", "missed", "missed"]
+    assert [one.verdict for one in decide_gates(gates, measured)] == ["met", "missed", "missed"]
 
 
 def test_sensitivity_is_of_passes_by_people_and_specificity_of_failures() -> None:
@@ -122,7 +122,7 @@ def test_sensitivity_is_of_passes_by_people_and_specificity_of_failures() -> Non
 def test_a_judge_that_always_passes_meets_accuracy_but_not_specificity() -> None:
     measured = {"judge": Measured(of([(1.0, 1.0)] * 95 + [(1.0, 0.0)] * 5), JUDGE_METRICS)}
     gates = [parse_gate("judge.accuracy >= 0.9"), parse_gate("judge.specificity >= 0.5")]
-    assert [one.verdict for one in decide(gates, measured)] == ["met", "missed"]
+    assert [one.verdict for one in decide_gates(gates, measured)] == ["met", "missed"]
 
 
 def test_rare_failures_leave_ac1_near_the_agreement_where_kappa_is_near_zero() -> None:
@@ -161,7 +161,7 @@ def test_ordinal_alpha_is_of_scores_and_has_an_interval() -> None:
 
 
 def test_a_gate_on_a_judge_that_nobody_has_checked_has_no_data() -> None:
-    (decision,) = decide([parse_gate("judge.kappa >= 0.6")], {})
+    (decision,) = decide_gates([parse_gate("judge.kappa >= 0.6")], {})
     assert decision.verdict == "no data"
     assert "'human'" in decision.reason
 
@@ -222,7 +222,7 @@ def test_quadratic_weighted_kappa_is_that_of_its_table_of_weights() -> None:
 def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_advice() -> None:
     tally = Tally(tuple(row(at, float(at % 5), float(at % 5), passes=None) for at in range(20)))
     measured = {"judge": Measured(tally, JUDGE_METRICS)}
-    accuracy, weighted = decide(
+    accuracy, weighted = decide_gates(
         [parse_gate("judge.accuracy >= 0.9 @95%"), parse_gate("judge.weighted_kappa >= 0.9")], measured
     )
     assert accuracy.verdict == "no data"
@@ -233,7 +233,7 @@ def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_
 @pytest.mark.parametrize("metric", ["kappa", "ac1", "rho"])
 def test_a_gate_beyond_chance_on_labels_drawn_by_disagreement_is_refused_with_advice(metric: str) -> None:
     tally = Tally(tuple(row(at, float(at % 2), float(at % 3 > 0), weight=1.0 + at % 2) for at in range(60)))
-    refused, met = decide(
+    refused, met = decide_gates(
         [parse_gate(f"judge.{metric} >= 0"), parse_gate("judge.accuracy >= 0")],
         {"judge": Measured(tally, JUDGE_METRICS)},
     )

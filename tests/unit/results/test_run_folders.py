@@ -227,7 +227,7 @@ def test_records_that_were_cut_short_come_back_from_the_journal(desk: Desk) -> N
     file = folder.path / RECORDS
     whole = file.read_bytes()
     journal = Journal(folder.path / JOURNAL)
-    journal.begin("2026-01-01T00:00:00+00:00", "pytest")
+    journal.begin_session("2026-01-01T00:00:00+00:00", "pytest")
     import_records(journal, file)
     export_records(journal, folder.path)
     journal.close()

@@ -116,14 +116,14 @@ def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
             document = {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}
             return {"tools": [document]} if effect.name.startswith("tools of ") else "5"
 
-        async def keep(self, effect: Any, result: Any) -> None:
+        async def store_result(self, effect: Any, result: Any) -> None:
             raise AssertionError("a replay keeps nothing")
 
     async def use() -> Any:
         effects = Effects(Kept())
         async with open_tools([McpServer(["no-such-program"])], SAMPLE, effects) as opened:
             (add,) = opened.tools
-            return await effects.once("add", {}, lambda: add.executor.run(add.document, {}, NOBODY))
+            return await effects.run_once("add", {}, lambda: add.executor.run(add.document, {}, NOBODY))
 
     assert asyncio.run(use()) == "5"
 

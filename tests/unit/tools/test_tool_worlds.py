@@ -62,7 +62,7 @@ class Kept:
         same = at < len(self.calls) and self.calls[at][:2] == (effect.name, effect.arguments)
         return self.calls[at][2] if same else None
 
-    async def keep(self, effect: Effect, result: Any) -> None:
+    async def store_result(self, effect: Effect, result: Any) -> None:
         self.calls.append((effect.name, effect.arguments, result))
 
 
@@ -83,7 +83,7 @@ def seen(world: World, *calls: tuple[str, dict[str, Any]], keeper: Any = None) -
                     except ToolFailure as failure:
                         return f"Error: {failure}"
 
-                results.append(await effects.once(name, arguments, run))
+                results.append(await effects.run_once(name, arguments, run))
             return results, await opened.worlds[0].state()
 
     return asyncio.run(episode())
