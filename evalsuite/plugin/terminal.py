@@ -20,11 +20,11 @@ from evalsuite.output.reports.case_block import list_worst_cases, write_case_blo
 from evalsuite.output.reports.markdown import write_decision_line, write_measured_line
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_block
-from evalsuite.plugin.pytest_internals import get_session, remember_failures
+from evalsuite.plugin.pytest_internals import get_session, remember_failures, show_failure
 from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
@@ -176,10 +176,10 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
         # The line omits the gate, because the gate is the test's name, which pytest prints before the line.
         line = f"{decision.verdict}: {write_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
-        text = "\n\n".join([line, *(_list_case_blocks(decision, report, metrics) if red else ())])
+        blocks = list(_list_case_blocks(decision, report, metrics)) if red else []
         # Add an opening bracket, because pytest treats text after a bracket as parameters and adds the closing bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
-        yield _make_report(f"gates::{name}", text, red=red)
+        yield _make_report(f"gates::{name}", line, blocks, red=red)
     for against in verdict.against:
         yield from _list_comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
@@ -199,14 +199,15 @@ def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collec
         yield f"{escape_for_terminal(title)}\n{block}"
 
 
-def _make_report(nodeid: str, line: str, *, red: bool) -> pytest.TestReport:
+def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: bool) -> pytest.TestReport:
+    """Make the report of a decision; in the short summary of failures only the line is shown."""
     file, _, name = nodeid.partition("::")
     return pytest.TestReport(
         nodeid=nodeid,
         location=(file, None, name),
         keywords={},
         outcome="failed" if red else "passed",
-        longrepr=line if red else None,
+        longrepr=show_failure(["\n\n".join([line, *blocks]), "\n"], file, 0, line) if red else None,
         when="call",
     )
 
