@@ -1,6 +1,6 @@
 """A loopback address for programs in any language: one listener per process, one secret path per case.
 
-The listener is in the process that runs the case, so that programs on the hosts of remote workers can reach it, too.
+Each process that runs cases has its own listener, because a remote worker's programs reach only their own host.
 Requests to the listener go to the run's gateway like all other calls.
 """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-TOLERANCE = 1e-6  # Maximum difference of equal scores, because checkers write rounded numbers.
+TOLERANCE = 1e-6  # Scores this close count as equal, because checkers write rounded numbers.
 
 
 @dataclass(frozen=True, slots=True)

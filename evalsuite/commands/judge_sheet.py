@@ -119,7 +119,7 @@ def run_label(options: argparse.Namespace) -> int:
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
     """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
-    Three quarters of a case's sampling probability are equal for all cases. One quarter is proportional to the standard
+    A case's sampling probability has two parts: 75% is uniform over the cases, and 25% is proportional to the standard
     deviation of the judges' scores. So no weight exceeds 4/3 of the average weight. The draw is systematic, in random
     order (Madow, 1949).
 

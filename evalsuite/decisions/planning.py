@@ -216,7 +216,7 @@ def _calibrate(pairs: Sequence[Pair], loss: float, width: float, questions: int)
 def _plan_derived_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
-    """Compute the loss that can be shown in a metric that is not a mean over cases; None without a declared range."""
+    """Compute the smallest detectable loss of a metric over all cases; None if the metric declares no range."""
     bench = baseline.benchmarks[subject.benchmark]
     limits = find_declaration(baseline, subject.benchmark, subject.metric).range
     tally = select_cases(bench.tally, subject.tag, subject.value)

@@ -177,7 +177,7 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether calls are stored. Within a tool call, only the `Effects` that `collect_calls` made stores calls."""
+        """Whether calls are stored. Within a tool call, only `Effects` from `collect_calls` store calls."""
         return self.has_keeper and (self._outer is not None or DURING.get() is None)
 
     @property

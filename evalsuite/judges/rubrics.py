@@ -276,7 +276,7 @@ class Rubric:
         return show_media(sample, transcript, self._list_fields(sample))
 
     def write_question(self, sample: Sample) -> str:
-        """Write the judge's task without the form of its answer."""
+        """Write the judge's prompt without the instructions on the answer's format."""
         return self.write_instruction(self.criteria or read_criteria(sample)).partition("\nReply with one JSON object")[
             0
         ]
@@ -382,7 +382,7 @@ class Rubric:
         return "\n\n".join(block for block in blocks if block)
 
     def signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature without criteria from samples' metadata; see `judgements.write_signature`."""
+        """Write the judge's fingerprint without criteria from samples' metadata; see `judgements.write_signature`."""
         shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.write_instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []

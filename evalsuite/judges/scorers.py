@@ -180,7 +180,7 @@ def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
 
 
 def read_aspects(aspects: Sequence[str | Likert], plain: Likert = QUALITY) -> tuple[Likert, ...]:
-    """Convert names of scores to questions on the scale of `plain`; without names, return `plain`."""
+    """Make a question for each score's name, with the scale of the question `plain`; without names, return `plain`."""
     if isinstance(aspects, str):
         raise SettingsError(f"aspects is a list of names; got the text {aspects!r}")
     wanted = [

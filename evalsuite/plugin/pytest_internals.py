@@ -98,7 +98,7 @@ def collect_items(config: pytest.Config) -> list[pytest.Item]:
 
 
 def is_traceback(longrepr: object) -> bool:
-    """Tell whether a report has a failure of pytest's own class, to which sections can be added."""
+    """Tell whether a report's failure is an `ExceptionRepr`, because only pytest's own class accepts sections."""
     from _pytest._code.code import ExceptionRepr
 
     return isinstance(longrepr, ExceptionRepr)

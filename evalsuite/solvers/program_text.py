@@ -71,7 +71,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
 
     Candidates are read in this order: CommonMark's fenced blocks (the last block first), fences anywhere in a line, all
     blocks joined, code without a fence; then the same in the answer without HTML's escapes. The first candidate that
-    parses and prints is the program. Without one, the last block is the program, even if it does not parse. Commands of
+    parses and prints is the program. If no candidate does, the last block is the program. Commands of
     notebooks (`!pip`, `%matplotlib`) are removed.
     """
     text = text[:LONGEST]

@@ -287,7 +287,7 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
-        large = False  # Reading the file below raises the error.
+        large = False  # `_read_whole` explains why the file cannot be read.
     yield from _read_streamed(path) if large else _read_whole(path)
 
 

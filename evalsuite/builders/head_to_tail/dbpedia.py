@@ -1,4 +1,6 @@
-"""DBpedia: entities by their number of triples, with questions about their predicates, which a model may draft.
+"""Builds questions about predicates of DBpedia; an entity's popularity is its number of triples.
+
+A model may draft question templates for further predicates.
 
 As in the paper, predicates are left out if they are unspecific, dynamic, specific to the source, or not text.
 """

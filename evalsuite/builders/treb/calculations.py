@@ -175,7 +175,7 @@ def _drop_missing(cells: Sequence[float | None]) -> list[float]:
 
 
 def _make_statistic_pair(question: str, value: float, expression: str) -> TemplatePair | None:
-    """Make a rounded pair; None if the value is too small for two decimals."""
+    """Make a question and its answer with two decimals; None if the value is too small for two decimals."""
     return None if 0 < abs(value) < LEAST else _make_rounded_pair(question, value, expression)
 
 

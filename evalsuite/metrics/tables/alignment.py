@@ -100,7 +100,7 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
 
 
 def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
-    """Return the distinct values of all rows, sorted within each row, and the row of each."""
+    """Return each row's distinct values, sorted and concatenated over the rows, and the row index of each value."""
     import numpy as np
 
     # The smallest value is -2, which stands for a blank cell.

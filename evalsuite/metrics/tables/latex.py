@@ -353,7 +353,7 @@ class Tabular:
         self._filled = 0
 
     def _end_head(self, macro: str) -> None:
-        """End a head or foot of a longtable: only the first head is kept."""
+        """Drop the rows of a longtable's foot and of all heads but the first."""
         if macro != "endfirsthead" and (macro != "endhead" or self._has_first_head):
             del self._rows[self._head_starts : -1]
         self._has_first_head |= macro == "endfirsthead"

@@ -167,7 +167,7 @@ class SubstringNames:
         self.names: list[NDArray[np.int64]] = [both]
 
     def find_longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
-        """Return the length of the longest runs within the rectangle, and where these runs start.
+        """Return the length of the longest runs of equal items within two index ranges, and where these runs start.
 
         Each start in the first sequence comes with its starts in the second sequence; all starts ascend. Without a run,
         the length is 0.
