@@ -152,7 +152,7 @@ class FlakyCase:
 
     @property
     def flips(self) -> int:
-        """How often the rarer of the two outcomes occurred."""
+        """The count of the rarer of the two outcomes."""
         return min(self.passed, self.failed)
 
 
