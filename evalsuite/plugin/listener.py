@@ -190,11 +190,11 @@ class ReportListener:
         return bool(self.planned or self._sent_plan is not None)
 
     @property
-    def has_failed(self) -> int:
+    def failure_count(self) -> int:
         return sum(failed for failed, _ in self._failures.values())
 
     @property
-    def covered_failures(self) -> int:
+    def covered_failure_count(self) -> int:
         """The number of failed reports that do not fail the session, because a gate or quarantine covers the case."""
         return sum(covered for _, covered in self._failures.values())
 

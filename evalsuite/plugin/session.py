@@ -165,7 +165,7 @@ def finish_session(session: pytest.Session) -> None:
     run = listener.open_run()
     stopped = _find_interruption(session, run, listener.ending)
     try:
-        other_failures = max(0, session.testsfailed - listener.has_failed)
+        other_failures = max(0, session.testsfailed - listener.failure_count)
         run.finish_run(stopped, listener.planned, other_failures)
     except (EvalsuiteError, OSError) as error:
         listener.broken = f"the report cannot be written: {describe_exception(error)}"
@@ -243,7 +243,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     if status >= Status.GATE_MISSED or status is Status.FAILED:
         return int(status)
     # If all failed reports are excused by a gate or the quarantine, the session passes.
-    only_covered = own == 1 and session.testsfailed <= listener.covered_failures
+    only_covered = own == 1 and session.testsfailed <= listener.covered_failure_count
     return 0 if only_covered else own
 
 

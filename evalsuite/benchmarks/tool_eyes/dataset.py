@@ -59,7 +59,7 @@ class Step:
         return self.fault is None
 
     @property
-    def is_real(self) -> float:
+    def share_of_real_calls(self) -> float:
         return sum(map(is_real_call, self.calls)) / len(self.calls) if self.calls else 0.0
 
 

@@ -87,7 +87,7 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # 
     valid = [step for step in steps if step.is_valid]
     return {
         "format_alignment": len(valid) / len(steps),
-        "reality": sum(step.is_real for step in valid) / len(valid) if valid else 0.0,
+        "reality": sum(step.share_of_real_calls for step in valid) / len(valid) if valid else 0.0,
         "finished": float(is_finished(transcript)),
     }
 

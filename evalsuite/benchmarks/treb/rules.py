@@ -71,7 +71,7 @@ def _is_within(number: int, rule: Mapping[str, Any]) -> bool:
     return bool(lowest <= number <= highest and number == bounds.get("exactly", number))
 
 
-def _split_items(answer: str, rule: Mapping[str, Any]) -> bool:
+def _has_valid_items(answer: str, rule: Mapping[str, Any]) -> bool:
     items = [item.strip() for item in answer.split(rule["separator"])]
     shape = rule.get("shape")
     return _is_within(len(items), rule) and all(
@@ -106,6 +106,6 @@ _CHECKS: dict[str, Callable[[str, Mapping[str, Any]], bool]] = {
     "characters": lambda answer, rule: _is_within(len(answer), rule),
     "words": lambda answer, rule: _is_within(len(answer.split()), rule),
     "count": lambda answer, rule: _is_within(answer.count(rule["of"]), rule),
-    "items": _split_items,
+    "items": _has_valid_items,
     "any": lambda answer, rule: any(_keeps_rule(answer, each) for each in rule["rules"]),
 }
