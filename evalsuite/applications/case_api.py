@@ -142,7 +142,7 @@ class CaseApi:
         if overrides.get("api") == "responses":
             asked = responses_api.pass_response(body, self._conversations.get(str(previous), ()), overrides)
         else:
-            asked = responses_api.read_response(body, self._find_earlier(previous))
+            asked = responses_api.read_request(body, self._find_earlier(previous))
         completion, name = await self._ask(asked, body.get("model"))
         response = responses_api.response_object(body, completion, name, self._count_answer())
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages

@@ -37,7 +37,7 @@ NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "ma
 LOGPROBS = "message.output_text.logprobs"
 
 
-def read_response(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
+def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
     """Convert a request of the Responses API into one of chat completions."""
     items = body.get("input")
     if isinstance(items, str):

@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.responses_api import pass_response, read_response, response_events, response_object
+from evalsuite.applications.responses_api import pass_response, read_request, response_events, response_object
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_items_become_the_conversation_that_they_tell() -> None:
         {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":"Oslo"}'},
         {"type": "function_call_output", "call_id": "c1", "output": "sunny"},
     ]
-    asked = read_response({"input": items, "instructions": "Be brief."})
+    asked = read_request({"input": items, "instructions": "Be brief."})
     assert asked.messages == (
         Message("system", "Be brief."),
         Message("user", "Oslo?"),
@@ -36,27 +36,27 @@ def test_items_become_the_conversation_that_they_tell() -> None:
 
 def test_pictures_are_sent_on() -> None:
     part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
-    (message,) = read_response({"input": [{"role": "user", "content": [part]}]}).messages
+    (message,) = read_request({"input": [{"role": "user", "content": [part]}]}).messages
     url = {"url": "data:image/png;base64,AAAA", "detail": "auto"}
     assert message.parts == ({"type": "image_url", "image_url": url},)
 
 
 def test_a_list_of_instructions_precedes_the_conversation() -> None:
     items = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
-    asked = read_response({"input": "Oslo?", "instructions": items})
+    asked = read_request({"input": "Oslo?", "instructions": items})
     assert asked.messages == (Message("developer", "Be brief."), Message("user", "Hello."), Message("user", "Oslo?"))
 
 
 def test_the_model_s_own_refusal_stays_in_the_conversation() -> None:
     part = {"type": "refusal", "refusal": "I cannot."}
-    (message,) = read_response({"input": [{"role": "assistant", "content": [part]}]}).messages
+    (message,) = read_request({"input": [{"role": "assistant", "content": [part]}]}).messages
     assert message == Message("assistant", "I cannot.")
 
 
 def test_a_picture_in_a_tools_output_is_sent_on() -> None:
     part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
     item = {"type": "function_call_output", "call_id": "c1", "output": [part]}
-    (message,) = read_response({"input": [item]}).messages
+    (message,) = read_request({"input": [item]}).messages
     url = {"url": "data:image/png;base64,AAAA", "detail": "low"}
     assert message.tool_call_id == "c1"
     assert message.parts == ({"type": "image_url", "image_url": url},)
@@ -73,13 +73,13 @@ def test_no_parameter_is_lost() -> None:
         "background": False,
     }
     expected = {"verbosity": "low", "service_tier": "flex", "logprobs": True, "top_k": 3}
-    assert read_response(body).params == expected
+    assert read_request(body).params == expected
 
 
 def test_a_choice_of_allowed_tools_keeps_them() -> None:
     tools = [{"type": "function", "name": "weather"}]
     choice = {"type": "allowed_tools", "mode": "required", "tools": tools}
-    assert read_response({"input": "x", "tool_choice": choice}).params["tool_choice"] == {
+    assert read_request({"input": "x", "tool_choice": choice}).params["tool_choice"] == {
         "type": "allowed_tools",
         "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "weather"}}]},
     }
@@ -96,7 +96,7 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
         "tool_choice": {"type": "function", "name": "weather"},
         "tools": [{"type": "function", "name": "weather", "parameters": {}, "strict": None}],
     }
-    asked = read_response(body)
+    asked = read_request(body)
     assert asked.params == {
         "temperature": 0,
         "max_completion_tokens": 7,
@@ -143,7 +143,7 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
 )
 def test_what_a_chat_model_cannot_be_asked_is_refused(body: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequest, match=words):
-        read_response(body)
+        read_request(body)
 
 
 def test_the_openai_package_reads_the_answer_whole_and_streamed() -> None:
@@ -215,7 +215,7 @@ def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:
 
 
 def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
-    asked = read_response(
+    asked = read_request(
         {
             "input": "x",
             "reasoning": {"effort": "low", "summary": "auto"},
