@@ -24,7 +24,7 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # `CaseApi` stores responses itself, and the answer repeats the metadata.
+        # The model gets neither, because `CaseApi` stores responses and copies the metadata into its answer.
         *("store", "metadata"),
     }
 )

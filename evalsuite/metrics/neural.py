@@ -114,7 +114,7 @@ class BartScore:
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Score many pairs, `BATCH` at once."""
+        """Score the pairs in batches of `BATCH`."""
         directions = [
             pair for prediction, reference in pairs for pair in ((reference, prediction), (prediction, reference))
         ]
@@ -155,7 +155,7 @@ class Bleurt:
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Score many pairs, `BATCH` at once."""
+        """Score the pairs in batches of `BATCH`."""
         return list(_compute_in_batches(pairs, self._rate_pairs))
 
     def _rate_pairs(self, pairs: Sequence[TextPair]) -> Iterator[float]:

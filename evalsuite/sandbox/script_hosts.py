@@ -93,8 +93,8 @@ def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]
         if not end.timed_out and files == len(end.result):
             contents = end.result[begin:out], end.result[out:error], end.result[error:files]
             return facts["ending"], facts["seconds"], contents
-    except ValueError:
-        pass  # The script ended while it wrote the result.
+    except (ValueError, KeyError, TypeError):
+        pass  # The script ended while it wrote the result, or the server returned another file.
     signal = -end.status if end.status < 0 else end.status - 128
     ending = "timeout" if end.timed_out else f"signal {signal}" if signal > 0 else f"exit {end.status or 1}"
     return ending, end.seconds, (b"", end.stderr, b"")

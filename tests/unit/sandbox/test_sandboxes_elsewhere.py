@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
 import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable, SettingsError
 from evalsuite.sandbox import Limits, Sandbox, TableFile, tiers
-from evalsuite.sandbox.script_hosts import Docker, describe_engine
+from evalsuite.sandbox.script_hosts import RESULT, Docker, FusionServer, describe_engine, run_program
 from evalsuite.sandbox.tiers import TIERS, read_tiers
 from tests.fusion_server import fusion_server
 
@@ -152,11 +157,42 @@ def test_a_server_is_told_no_limit_on_memory_and_the_key_of_the_environment(
 
 def test_a_server_that_is_not_there_is_one_message(new_lab: Callable[..., Lab]) -> None:
     sandbox = Sandbox(tiers=("http://user:secret@127.0.0.1:9",))
-    import asyncio
-
     with pytest.raises(SandboxUnavailable, match=r"127\.0\.0\.1:9.*runs no programs") as caught:
         asyncio.run(sandbox.probe())
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("facts", [b"[]", b"{}", b"3", b'{"sizes": 1}', b'{"sizes": [0, 0, 0]}', b"cut", b""])
+def test_a_server_that_returns_another_file_ends_the_program_with_an_error(facts: bytes) -> None:
+    result = base64.b64encode(len(facts).to_bytes(8, "big") + facts).decode()
+    ran = {"return_code": 1, "stderr": "no space left", "execution_time": 0.5}
+    answer = json.dumps({"status": "Failed", "run_result": ran, "files": {RESULT: result}}).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing is logged."""
+
+    async def run(url: str) -> str | None:
+        host = FusionServer(url)
+        try:
+            return (await run_program(host, b"", 5, Limits())).error
+        finally:
+            await host.aclose()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            error = asyncio.run(run(f"http://127.0.0.1:{server.server_port}"))
+        finally:
+            server.shutdown()
+    assert "no space left" in (error or "")
 
 
 @pytest.fixture
