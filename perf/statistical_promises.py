@@ -380,7 +380,7 @@ def planned_questions(runs: int) -> Iterator[Line]:
     for _ in range(30):
         right, loss = rng.uniform(0.55, 0.97), rng.uniform(0.03, 0.15)
         differing = min(rng.uniform(0.02, 0.3), 2 * (1 - right))
-        n = DifferenceVariance(differing, 0.0, shares=True, dispersion=1.0).questions(loss, 1, 1)
+        n = DifferenceVariance(differing, 0.0, shares=True, dispersion=1.0).count_questions_needed(loss, 1, 1)
         cells = [right - differing / 2, differing / 2, differing / 2, 1 - right - differing / 2]
         drawn = rng.choice(4, (times, n), p=np.clip(cells, 0, 1))
         before, after = drawn <= 1, (drawn % 2 == 0) & (drawn < 3) & (rng.random((times, n)) > loss / right)
@@ -389,7 +389,7 @@ def planned_questions(runs: int) -> Iterator[Line]:
         mean, narrow, loss = rng.uniform(0.5, 0.9), math.exp(rng.uniform(0, 4)), rng.uniform(0.02, 0.1)
         first, second = (rng.beta(mean * narrow, (1 - mean) * narrow, 4000) for _ in range(2))
         plan = DifferenceVariance(float((first - second).var()), 0.0, dispersion=compute_dispersion(first, 1.0))
-        shape = times, plan.questions(loss, 1, 1)
+        shape = times, plan.count_questions_needed(loss, 1, 1)
         drawn = (rng.beta(m * narrow, (1 - m) * narrow, shape) for m in (mean, mean - loss))
         pairs = list(zip(*drawn, strict=True))
         powers["scores"].append(sum(stats.paired_difference(*pair).high < 0 for pair in pairs) / times)
