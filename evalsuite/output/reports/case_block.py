@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # maximum characters of each text; `evalsuite report case --full` prints complete texts
 INDENT = 10
+# A worker sends only the text of a block. Only labels begin a line; lines of questions and answers are indented.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
