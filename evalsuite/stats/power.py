@@ -186,6 +186,7 @@ def compute_dispersion(scores: Values, scale: float) -> float:
     A loss adds this share of the variance of falls by the whole scale.
     """
     array = check_numbers(scores, "scores")
+    # The lowest score stands for the lower end of the range, because only the width of the range is given.
     mean = float((array - array.min()).mean())
     greatest = mean * (scale - mean)
     return min(1.0, float(array.var()) / greatest) if greatest > 0 else 1.0
