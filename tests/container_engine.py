@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.sandbox.environments import own_interpreter
+from evalsuite.sandbox.environments import get_own_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,7 @@ def _said(*words: str) -> subprocess.CompletedProcess[str]:
 
 def _write_image(path: Path) -> None:
     """Writes a root filesystem with this Python, NumPy, pandas and the system's libraries that they need."""
-    python = Path(own_interpreter().executable)
+    python = Path(get_own_interpreter().executable)
     files = {str(python): python} | _python_files()
     links = [str(source) for source in files.values() if ".so" in source.name]
     files |= _system_libraries(subprocess.run(["ldd", *links, str(python)], capture_output=True, text=True))  # noqa: PLW1510
@@ -127,7 +127,7 @@ def _folder(name: str) -> tarfile.TarInfo:
 
 def _python_files() -> dict[str, Path]:
     """Files of the standard library and of the packages, by their place in the image."""
-    library = Path(own_interpreter().libraries[0])
+    library = Path(get_own_interpreter().libraries[0])
     files = {
         str(path): path
         for path in library.rglob("*")

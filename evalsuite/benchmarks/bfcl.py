@@ -19,7 +19,7 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.phrases import write_count
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
 from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
-from evalsuite.scorers.trajectories import ToolUse, agrees, difference, pair, tool_uses
+from evalsuite.scorers.trajectories import ToolUse, do_calls_agree, match_calls, tool_uses, write_difference
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class Correct:
             return {"correct": Score(float(is_right), "the arguments of a call cannot be read")}
         if sample.metadata["any_call"]:
             return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
-        right = agrees("any_order", expected, calls)
+        right = do_calls_agree("any_order", expected, calls)
         return {"correct": Score(float(right), "" if right else _write_note(sample, expected, calls))}
 
 
@@ -293,8 +293,10 @@ def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], argume
 def _write_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
         return f"no function fits; {write_count(len(calls), 'call')} made"
-    paired = sum(at is not None for at in pair(expected, calls))
-    shown = "; ".join(difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls))
+    paired = sum(at is not None for at in match_calls(expected, calls))
+    shown = "; ".join(
+        write_difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls)
+    )
     return f"{paired} of {write_count(len(expected), 'call')} right: {shown}"[:500]
 
 

@@ -203,17 +203,19 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
         return ""
     import asyncio
 
-    from evalsuite.sandbox.environments import AUTO, environment
+    from evalsuite.sandbox.environments import AUTO, provide_environment
     from evalsuite.sandbox.tiers import TIERS, read_tiers
 
     tried = set()
     for sandbox, affected in needing.items():
         try:
-            sandbox.prefer(tiers=read_tiers(settings.sandbox))
+            sandbox.set_defaults(tiers=read_tiers(settings.sandbox))
             # Probe each remote sandbox separately, because the installed packages depend on its machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
-            sandbox.prefer(environment(sandbox.usual if by_default else settings.program_env, _print_progress))
+            sandbox.set_defaults(
+                provide_environment(sandbox.usual if by_default else settings.program_env, _print_progress)
+            )
             if is_remote or (sandbox.tiers, sandbox.environment.packages) not in tried:
                 asyncio.run(sandbox.probe())
         except SandboxUnavailable as error:

@@ -211,9 +211,9 @@ def _prepare_programs(settings: Settings) -> None:
             )
     if is_usual:
         return
-    from evalsuite.sandbox.environments import environment
+    from evalsuite.sandbox.environments import provide_environment
 
-    environment(settings.program_env, lambda text: print(f"evalsuite: {text}", file=sys.stderr))  # noqa: T201
+    provide_environment(settings.program_env, lambda text: print(f"evalsuite: {text}", file=sys.stderr))  # noqa: T201
 
 
 def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
@@ -246,7 +246,7 @@ def find_package_versions(program_env: str) -> dict[str, str]:
     """Find the versions of Python and of packages that may change a score."""
     found = {"python": platform.python_version(), **_read_package_versions()}
     if program_env not in OWN_PACKAGES:
-        from evalsuite.sandbox.environments import environment
+        from evalsuite.sandbox.environments import provide_environment
 
-        found[program_env] = f"({environment(program_env).mentioned})"
+        found[program_env] = f"({provide_environment(program_env).description})"
     return found

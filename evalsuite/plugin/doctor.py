@@ -145,7 +145,7 @@ def _check_sandbox(settings: Settings, *, fault: bool) -> CheckResult:
         return CheckResult(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
     if settings.program_env not in OWN_PACKAGES:
         return CheckResult(SANDBOX, OK, f"{tier}, with evalsuite_program_env {settings.program_env}")
-    versions = sandbox.environment.mentioned
+    versions = sandbox.environment.description
     if "pandas" not in sandbox.environment.installed:
         return CheckResult(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
     return CheckResult(SANDBOX, OK, f"{tier}: {versions}")

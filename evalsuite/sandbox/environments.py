@@ -65,7 +65,7 @@ class ProgramEnvironment:
         return digest([self.interpreter.version, sorted(self.installed.items())])
 
     @cached_property
-    def mentioned(self) -> str:
+    def description(self) -> str:
         """Python and the packages as text: `Python 3.11 with numpy 2.0.2, pandas 2.2.3`."""
         python = ".".join(self.interpreter.version.split(".")[:2])
         present = [f"{name} {self.installed[name]}" for name in MENTIONED if name in self.installed]
@@ -78,7 +78,7 @@ class ProgramEnvironment:
 
 
 @cache
-def own_environment() -> ProgramEnvironment:
+def get_own_environment() -> ProgramEnvironment:
     """Describe the environment that this process runs in."""
     paths = sysconfig.get_paths()
     folders = [paths["purelib"], paths["platlib"]]
@@ -89,10 +89,10 @@ def own_environment() -> ProgramEnvironment:
     packages = tuple(dict.fromkeys(path for path in folders if Path(path).is_dir()))
     by_name = {name: list(distributions(name=name, path=list(packages))) for name in MENTIONED}
     installed = {name: packages_found[0].version for name, packages_found in by_name.items() if packages_found}
-    return ProgramEnvironment(OWN, own_interpreter(), packages, installed)
+    return ProgramEnvironment(OWN, get_own_interpreter(), packages, installed)
 
 
-def versions_in(folders: Iterable[str]) -> dict[str, str]:
+def list_versions(folders: Iterable[str]) -> dict[str, str]:
     """List the versions of the packages in these folders by normalised name."""
     versions: dict[str, str] = {}
     for package in distributions(path=list(folders)):
@@ -101,7 +101,7 @@ def versions_in(folders: Iterable[str]) -> dict[str, str]:
     return versions
 
 
-def requirements_of(name: str) -> tuple[str, ...]:
+def read_requirements(name: str) -> tuple[str, ...]:
     """Read the requirements of a named environment or from a file."""
     if name in NAMED:
         return NAMED[name]
@@ -115,13 +115,13 @@ def requirements_of(name: str) -> tuple[str, ...]:
     return tuple(line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#"))
 
 
-def environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
+def provide_environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
     """Return the environment with this name; build the environment if it does not exist yet."""
     if name in {OWN, AUTO}:
-        return own_environment()
-    requirements = requirements_of(name)
-    interpreter, folder = _build_once(name, requirements, say)
-    return ProgramEnvironment(name, interpreter, (folder,), versions_in([folder]))
+        return get_own_environment()
+    requirements = read_requirements(name)
+    interpreter, folder = _provide_packages(name, requirements, say)
+    return ProgramEnvironment(name, interpreter, (folder,), list_versions([folder]))
 
 
 _DESCRIBE = """
@@ -148,7 +148,7 @@ class Interpreter:
 
 
 @cache
-def own_interpreter() -> Interpreter:
+def get_own_interpreter() -> Interpreter:
     """Describe the interpreter that this process runs in."""
     paths = sysconfig.get_paths()
     executable = getattr(sys, "_base_executable", None) or sys.executable
@@ -156,7 +156,7 @@ def own_interpreter() -> Interpreter:
     return Interpreter(str(Path(executable).resolve()), sys.base_prefix, libraries, platform.python_version())
 
 
-def other_interpreter(executable: str) -> Interpreter:
+def inspect_interpreter(executable: str) -> Interpreter:
     """Describe another interpreter of this machine by running it."""
     command = [executable, "-I", "-c", _DESCRIBE]
     answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
@@ -169,19 +169,19 @@ OLDEST, NEWEST = (3, 11), (3, 12)
 BUILD_SECONDS = 1800.0
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Find the folder of environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's cache folder."""
     if own := os.environ.get("EVALSUITE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
 
 
-def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], None]) -> tuple[Interpreter, str]:
+def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str], None]) -> tuple[Interpreter, str]:
     """Build an environment if it does not exist; return its interpreter and the folder of its packages."""
     interpreter = _find_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
     code = hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
-    target = cache_folder() / "environments" / f"{Path(name).stem}-{code}-py{tag}"
+    target = find_cache_folder() / "environments" / f"{Path(name).stem}-{code}-py{tag}"
     try:
         if not target.is_dir():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], Non
                 # Another process may have built the environment since the first check.
                 if not target.is_dir():
                     say(f"building the program environment {name} in {target} (once)")
-                    _install(name, requirements, interpreter, target)
+                    _install_packages(name, requirements, interpreter, target)
     except OSError as error:
         raise SandboxUnavailable(f"evalsuite_program_env {name}: {target}: {error.strerror or error}") from error
     return interpreter, str(target)
@@ -198,16 +198,16 @@ def _build_once(name: str, requirements: Sequence[str], say: Callable[[str], Non
 
 def _find_interpreter(name: str) -> Interpreter:
     if OLDEST <= sys.version_info[:2] <= NEWEST:
-        return own_interpreter()
+        return get_own_interpreter()
     wanted = f">={'.'.join(map(str, OLDEST))},<{NEWEST[0]}.{NEWEST[1] + 1}"
     executable = _run_uv(name, "python", "find", "--system", wanted).strip()
     try:
-        return other_interpreter(executable)
+        return inspect_interpreter(executable)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise SandboxUnavailable(f"evalsuite_program_env {name}: {executable} cannot be used: {error}") from error
 
 
-def _install(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:
+def _install_packages(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:
     """Install into a draft folder, which gets the environment's name only when it is complete."""
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
@@ -230,7 +230,7 @@ def _run_uv(name: str, *words: str) -> str:
             f"evalsuite_program_env {name} is built by uv, which is not installed: pip install uv, "
             "or set evalsuite_program_env to own"
         )
-    folder = cache_folder()
+    folder = find_cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Do not run uv in the user's project, because the project's uv settings do not apply to this environment.

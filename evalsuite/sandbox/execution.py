@@ -64,7 +64,9 @@ def write_payload(
     The kernel copies the tables' files, so that large files never pass through this process's memory.
     """
     with contextlib.ExitStack() as opened:
-        packed = [(name, *_pack(name, source, opened, same_pandas=same_pandas)) for name, source in tables.items()]
+        packed = [
+            (name, *_pack_table(name, source, opened, same_pandas=same_pandas)) for name, source in tables.items()
+        ]
         sizes = [len(content) if isinstance(content, bytes) else os.fstat(content).st_size for *_, content in packed]
         described = [
             {"name": name, "format": kind, "header_rows": rows, "size": size}
@@ -75,13 +77,13 @@ def write_payload(
             {"code": code, "earlier": list(earlier), "last": last, "stdin": length, "tables": described}
         ).encode()
         os.lseek(target, 0, os.SEEK_SET)
-        _write(target, len(header).to_bytes(8, "big") + header)
+        _write_bytes(target, len(header).to_bytes(8, "big") + header)
         for (*_, content), size in zip(packed, sizes, strict=True):
             if isinstance(content, bytes):
-                _write(target, content)
+                _write_bytes(target, content)
             else:
-                _copy(content, target, size)
-        _write(target, stdin or b"")
+                _copy_bytes(content, target, size)
+        _write_bytes(target, stdin or b"")
 
 
 def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any) -> bytes:
@@ -92,7 +94,7 @@ def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any)
         return file.read()
 
 
-def _pack(
+def _pack_table(
     name: str, source: TableSource, opened: contextlib.ExitStack, *, same_pandas: bool
 ) -> tuple[Literal["csv", "pickle"], int, bytes | int]:
     """Return a table's format, its number of header rows, and its content or the descriptor of its open file."""
@@ -116,7 +118,7 @@ def _pack(
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
 
 
-def find_version(source: TableSource) -> object:
+def compute_table_key(source: TableSource) -> object:
     """Return a key of a table's content: two tables have equal keys only if they have the same content."""
     if isinstance(source, (str, Path)):
         source = TableFile(Path(source))
@@ -137,13 +139,13 @@ def _report_path_errors(path: Path | str) -> Iterator[None]:
         raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
 
 
-def _write(target: int, content: bytes) -> None:
+def _write_bytes(target: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
         left = left[os.write(target, left) :]
 
 
-def _copy(source: int, target: int, size: int) -> None:
+def _copy_bytes(source: int, target: int, size: int) -> None:
     offset = 0
     while offset < size:
         copied = os.sendfile(target, source, offset, size - offset)
@@ -183,7 +185,7 @@ class Execution:
     files: tuple[ProgramFile, ...] = ()
 
 
-def most_read(limits: Limits) -> tuple[int, int, int]:
+def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
     """Return the maximum bytes that are read of a round's output, of its error's end, and of its files."""
     return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
 
@@ -265,17 +267,17 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
     files: list[ProgramFile] = []
     room = MOST_BYTES
     for written, content in _split_files(sent):
-        name = _safe_name(written)
+        name = _clean_file_name(written)
         if any(file.name == name for file in files):
             name = f"{len(files) + 1}_{name}"
         file = ProgramFile(name, content)
-        if len(files) < MOST_FILES and len(content) <= room and _is_harmless(file):
+        if len(files) < MOST_FILES and len(content) <= room and _is_harmless_file(file):
             files.append(file)
             room -= len(content)
     return tuple(files)
 
 
-def as_event(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
+def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
     """Convert files to JSON for their program's event; return an empty mapping if there are none.
 
     Pictures are `figures` (`name`, `png` in base64), texts `files` (`name`, `text`).
@@ -295,12 +297,12 @@ def _split_files(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield data[begin - name_size : begin].decode("utf-8", "replace"), data[begin:at]
 
 
-def _safe_name(name: str) -> str:
+def _clean_file_name(name: str) -> str:
     """Keep letters of any script, digits and `.-_`; at most 60 characters, which every file system allows."""
     return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".")[-60:].lower()
 
 
-def _is_harmless(file: ProgramFile) -> bool:
+def _is_harmless_file(file: ProgramFile) -> bool:
     if file.is_picture:
         head = file.content[: 16 + _SIZE.size]
         if not head.startswith(_PNG) or head[12:16] != b"IHDR" or len(head) < 16 + _SIZE.size:

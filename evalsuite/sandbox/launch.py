@@ -35,25 +35,25 @@ def main(command: list[str]) -> None:
 
 def _map_users(process: int, user: int, group: int) -> int:
     try:
-        if user == 0 and _try_to_map(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
+        if user == 0 and _try_to_map_users(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
             return 0
-        _write(process, "setgroups", "deny")
-        return 0 if _try_to_map(process, f"0 {user} 1", f"0 {group} 1") else 1
+        _write_process_file(process, "setgroups", "deny")
+        return 0 if _try_to_map_users(process, f"0 {user} 1", f"0 {group} 1") else 1
     except OSError as error:
         os.write(2, f"{error}\n".encode())
         return 1
 
 
-def _try_to_map(process: int, users: str, groups: str) -> bool:
+def _try_to_map_users(process: int, users: str, groups: str) -> bool:
     try:
-        _write(process, "uid_map", users)
+        _write_process_file(process, "uid_map", users)
     except OSError:
         return False
-    _write(process, "gid_map", groups)
+    _write_process_file(process, "gid_map", groups)
     return True
 
 
-def _write(process: int, name: str, text: str) -> None:
+def _write_process_file(process: int, name: str, text: str) -> None:
     with open(f"/proc/{process}/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib loads slowly
         file.write(text)
 

@@ -9,10 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
-from evalsuite.sandbox.environments import OWN, own_environment
-from evalsuite.sandbox.execution import DEATH, Execution, describe_round, encode_payload, most_read, write_payload
+from evalsuite.sandbox.environments import OWN, get_own_environment
+from evalsuite.sandbox.execution import (
+    DEATH,
+    Execution,
+    compute_read_limits,
+    describe_round,
+    encode_payload,
+    write_payload,
+)
 from evalsuite.sandbox.inside import Limits
-from evalsuite.sandbox.script_hosts import inspect_host, run_program, script_host
+from evalsuite.sandbox.script_hosts import inspect_host, make_script_host, run_program
 from evalsuite.sandbox.tiers import TIERS, explain_failures, list_launches
 from evalsuite.sandbox.warm import WarmInterpreter
 
@@ -49,7 +56,7 @@ class Sandbox:
         tiers: the acceptable kinds of isolation on this machine; the first that works is used
             (`bubblewrap`, then `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with
             SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
-        environment: the packages that programs may import, see `environments.environment`. The default is the run's
+        environment: the packages that programs may import, see `provide_environment`. The default is the run's
             `--program-env`, or else the environment that `usual` names.
         usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
@@ -73,14 +80,14 @@ class Sandbox:
     @property
     def environment(self) -> ProgramEnvironment:
         """The packages that programs may import."""
-        return self._environment or own_environment()
+        return self._environment or get_own_environment()
 
     @property
     def tiers(self) -> tuple[str, ...]:
         """The tiers that this sandbox may use, most preferred first."""
         return TIERS if self._tiers is None else self._tiers
 
-    def prefer(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
+    def set_defaults(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
         """Use a run's environment and tiers unless this sandbox has its own; call this before the first program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
@@ -146,12 +153,12 @@ class Sandbox:
             await state.host.aclose()
 
     @contextlib.asynccontextmanager
-    async def free_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
+    async def wait_for_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
         """Wait for a free core; yield the warm interpreter or the host, to run one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
-            host = script_host(self.tiers[0], self.limits) if len(self.tiers) == 1 else None
+            host = make_script_host(self.tiers[0], self.limits) if len(self.tiers) == 1 else None
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
             self._state = _LoopState(loop, asyncio.Semaphore(host.at_once if host else cores))
         state = self._state
@@ -159,7 +166,7 @@ class Sandbox:
             if self._state is not state:
                 raise SandboxError("the sandbox was closed while the program waited for its turn")
             async with state.starting:
-                if state.host is None or not state.host.alive:
+                if state.host is None or not state.host.is_alive:
                     state.host = await self._start_host(self.preload)
             yield state.host
 
@@ -169,7 +176,7 @@ class Sandbox:
             await self._state.host.wait_for_memory(self.limits.waiting)
 
     async def _start_host(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
-        if len(self.tiers) == 1 and (host := script_host(self.tiers[0], self.limits)) is not None:
+        if len(self.tiers) == 1 and (host := make_script_host(self.tiers[0], self.limits)) is not None:
             try:
                 self._environment = await inspect_host(host, self.limits)
             except BaseException:
@@ -244,12 +251,12 @@ class ProgramSession:
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:
             await self.sandbox.wait_for_memory()
-        async with self._one_round, self.sandbox.free_core() as host:
+        async with self._one_round, self.sandbox.wait_for_core() as host:
             if isinstance(host, WarmInterpreter):
-                return await self._run_here(host, code, seconds)
-            return await self._run_elsewhere(host, code, seconds)
+                return await self._run_in_interpreter(host, code, seconds)
+            return await self._run_on_host(host, code, seconds)
 
-    async def _run_elsewhere(self, host: ScriptHost, code: str, seconds: float) -> Execution:
+    async def _run_on_host(self, host: ScriptHost, code: str, seconds: float) -> Execution:
         content = encode_payload(
             code, self.tables, last=self._once, same_pandas=False, earlier=self._earlier, stdin=self._stdin
         )
@@ -258,7 +265,7 @@ class ProgramSession:
         self._earlier = [] if ended else [*self._earlier, code]
         return replace(result, variables_lost=ended and not self._once)
 
-    async def _run_here(self, warm: WarmInterpreter, code: str, seconds: float) -> Execution:
+    async def _run_in_interpreter(self, warm: WarmInterpreter, code: str, seconds: float) -> Execution:
         if warm is not self._warm:
             self._warm, self._key = warm, None
         end = await self._run_round(warm, code, seconds)
@@ -273,11 +280,11 @@ class ProgramSession:
             end = await warm.continue_program(self._key, seconds)
             if end.ending != "gone":
                 return end
-        await warm.load(code)
+        await warm.load_packages(code)
         same_pandas = self.sandbox.environment.is_own
         self._write_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         self._key = next(warm.keys)
-        with _open_for_program(self._files) as files:
+        with _reopen_files(self._files) as files:
             return await warm.start_program(self._key, files, seconds, once=self._once)
 
     def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
@@ -291,13 +298,13 @@ class ProgramSession:
     def _read_result(self, end: RoundEnd, timeout: float) -> Execution:
         _, out, err, files = self._files
         limits = self.sandbox.limits
-        most, error_size = most_read(limits), os.fstat(err).st_size
+        most, error_size = compute_read_limits(limits), os.fstat(err).st_size
         contents = map(os.pread, (out, err, files), most, (0, max(0, error_size - most[1]), 0))
         return describe_round(end.ending, *contents, timeout=timeout, seconds=end.seconds, limits=limits)
 
 
 @contextlib.contextmanager
-def _open_for_program(files: tuple[int, ...]) -> Iterator[list[int]]:
+def _reopen_files(files: tuple[int, ...]) -> Iterator[list[int]]:
     """Open the files anew for the program, so that its operations on descriptors have no effect here."""
     modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
     opened: list[int] = []

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
 from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
-from evalsuite.sandbox.execution import describe_round, encode_payload, most_read
+from evalsuite.sandbox.execution import compute_read_limits, describe_round, encode_payload
 from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.execution import Execution
     from evalsuite.sandbox.inside import Limits
 
-    ScriptHost: TypeAlias = "Docker | FusionServer"
+    ScriptHost: TypeAlias = "ContainerHost | FusionServer"
 
 # Additional time of a script to start an interpreter, import pandas and read tables.
 START_SECONDS = 60.0
@@ -47,7 +47,7 @@ for name in ("numpy", "pandas"):
     except ImportError: pass
 from inside import program
 sys.path.remove(folder)
-program.run_alone(os.path.join(folder, "payload"), {result!r}, {seconds!r}, {most!r})
+program.run_in_child(os.path.join(folder, "payload"), {result!r}, {seconds!r}, {most!r})
 """
 _INSTALLED = f"""\
 import json, platform
@@ -64,7 +64,7 @@ print(json.dumps([platform.python_version(), versions]))
 class ScriptEnd:
     """The end of a script."""
 
-    result: bytes  # The output of `inside/program.run_alone`; empty if the script ended without writing it.
+    result: bytes  # The output of `inside/program.run_in_child`; empty if the script ended without writing it.
     stderr: bytes
     status: int  # exit status; negative, or 128 and more, if a signal ended the script
     seconds: float
@@ -73,12 +73,12 @@ class ScriptEnd:
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
     """Run one program; the script enforces the limits on time and output, and the host enforces all other limits."""
-    bundle = _bundle(payload)
+    bundle = _zip_program(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
     result = RESULT if files else ""
-    script = _SCRIPT.format(source=source, seconds=seconds, result=result, most=most_read(limits))
-    end = await host.run(script, seconds + START_SECONDS, files)
+    script = _SCRIPT.format(source=source, seconds=seconds, result=result, most=compute_read_limits(limits))
+    end = await host.run_script(script, seconds + START_SECONDS, files)
     ending, took, contents = _read_result(end)
     execution = describe_round(ending, *contents, timeout=seconds, seconds=took, limits=limits)
     return replace(execution, tier=host.tier)
@@ -113,7 +113,7 @@ async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
     return ProgramEnvironment(host.tier, Interpreter("", "", (), str(version)), (), packages)
 
 
-def _bundle(payload: bytes) -> bytes:
+def _zip_program(payload: bytes) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(INSIDE.glob("*.py")):
@@ -131,14 +131,14 @@ MOST_PROCESSES = 8192
 VERSION_SECONDS = 10.0
 
 
-class Docker:
+class ContainerHost:
     """Runs scripts in containers on this machine, or on the machine that DOCKER_HOST names.
 
     The image needs Python 3.11 or newer as `python3`, and the packages that programs may import. SandboxUnavailable is
     raised if neither docker nor podman is installed here.
     """
 
-    alive = True
+    is_alive = True
     takes_files = False
 
     def __init__(self, image: str, limits: Limits) -> None:
@@ -148,9 +148,9 @@ class Docker:
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
         # If both are installed, often only one has an engine; if neither has, the first command's error explains why.
-        self._command = next(filter(_answers, commands), commands[0]) if len(commands) > 1 else commands[0]
+        self._command = next(filter(_is_engine_running, commands), commands[0]) if len(commands) > 1 else commands[0]
 
-    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
+    async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
         """Run a script in a new container, and remove the container afterwards."""
         name, started = f"evalsuite-{secrets.token_hex(8)}", time.monotonic()
         pipe = asyncio.subprocess.PIPE
@@ -163,10 +163,10 @@ class Docker:
             stdout, stderr = await asyncio.wait_for(asyncio.shield(answer), seconds)
         except TimeoutError:
             timed_out = True
-            await self._kill(name)
+            await self._kill_container(name)
             stdout, stderr = await answer
         except asyncio.CancelledError:
-            await self._kill(name)
+            await self._kill_container(name)
             raise
         status = process.returncode or 0
         if status == REFUSED and not timed_out:
@@ -191,7 +191,7 @@ class Docker:
             *(self._image, "python3", "-B", "-"),
         ]
 
-    async def _kill(self, name: str) -> None:
+    async def _kill_container(self, name: str) -> None:
         quiet = asyncio.subprocess.DEVNULL
         with contextlib.suppress(OSError):
             process = await asyncio.create_subprocess_exec(self._command, "kill", name, stdout=quiet, stderr=quiet)
@@ -204,13 +204,13 @@ class Docker:
 def describe_engine() -> str:
     """State whether a container engine answers here, and how to use it."""
     commands = [command for command in map(shutil.which, COMMANDS) if command]
-    for command in filter(_answers, commands):
+    for command in filter(_is_engine_running, commands):
         return f"{Path(command).name} answers here, so --sandbox docker:IMAGE can run programs"
     names = " and ".join(Path(command).name for command in commands)
     return f"{names} is installed, but its engine does not answer" if names else "no container engine is here"
 
 
-def _answers(command: str) -> bool:
+def _is_engine_running(command: str) -> bool:
     """Check whether a command's engine answers, because a Docker client may be installed without its daemon."""
     try:
         asked = subprocess.run([command, "version"], capture_output=True, timeout=VERSION_SECONDS, check=False)  # noqa: S603
@@ -233,7 +233,7 @@ class FusionServer:
     """
 
     at_once = 16
-    alive = True
+    is_alive = True
     takes_files = True
 
     def __init__(self, url: str) -> None:
@@ -241,7 +241,7 @@ class FusionServer:
         self.tier = redact(self._url)
         self._client: aiohttp.ClientSession | None = None
 
-    async def run(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
+    async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
         """Run a script on the server; put files beside it and fetch the file `RESULT`."""
         request = {
             "code": script,
@@ -251,7 +251,7 @@ class FusionServer:
             "files": {name: base64.b64encode(content).decode() for name, content in files.items()},
             "fetch_files": [RESULT] if files else [],
         }
-        answer = await self._post(request, seconds + GRACE_SECONDS)
+        answer = await self._post_request(request, seconds + GRACE_SECONDS)
         result = answer.get("run_result") or answer.get("compile_result")
         if answer.get("status") == "SandboxError" or not isinstance(result, dict):
             raise SandboxError(f"{self.tier} could not run a program: {str(answer.get('message'))[:500]}")
@@ -268,7 +268,7 @@ class FusionServer:
             result.get("status") == "TimeLimitExceeded",
         )
 
-    async def _post(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    async def _post_request(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         import aiohttp
 
         if self._client is None:
@@ -300,10 +300,10 @@ class FusionServer:
             await client.close()
 
 
-def script_host(tier: str, limits: Limits) -> ScriptHost | None:
+def make_script_host(tier: str, limits: Limits) -> ScriptHost | None:
     """Make the host that a tier names; return None for the tiers of this machine."""
     if tier.startswith(SERVERS):
         return FusionServer(tier)
     if tier.startswith(DOCKER):
-        return Docker(tier.removeprefix(DOCKER), limits)
+        return ContainerHost(tier.removeprefix(DOCKER), limits)
     return None

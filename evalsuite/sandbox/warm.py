@@ -76,18 +76,20 @@ class WarmInterpreter:
         self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         with theirs:
             process = _start_process(launch, environment, theirs, self.stderr)
-        self.end = weakref.finalize(self, _end, process, self.socket, self.stderr, self.ready, launch.clean_up)
-        self.loop.add_reader(self.socket, self._receive)
+        self.end = weakref.finalize(
+            self, _end_interpreter, process, self.socket, self.stderr, self.ready, launch.clean_up
+        )
+        self.loop.add_reader(self.socket, self._receive_report)
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether programs can be run."""
         return bool(self.end.alive)
 
     async def start(self) -> None:
         """Wait until packages are loaded and a trial program has been isolated."""
         try:
-            await self._send(self.setup)
+            await self._send_order(self.setup)
             await asyncio.wait_for(self.ready, START_SECONDS)
         except TimeoutError:
             self.close("it did not get ready")
@@ -98,12 +100,12 @@ class WarmInterpreter:
             self.close("its start was cancelled")
             raise
 
-    async def load(self, code: str) -> None:
+    async def load_packages(self, code: str) -> None:
         """Import the slow packages (`HEAVY`) that a program mentions, for this program and all later programs."""
         modules = [module for name, module in HEAVY.items() if name in code and module not in self._loaded]
         if modules:
             self._loaded.update(modules)
-            await self._send({"op": "load", "modules": modules})
+            await self._send_order({"op": "load", "modules": modules})
 
     async def start_program(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> RoundEnd:
         """Fork a program and wait for the end of its first round."""
@@ -119,7 +121,7 @@ class WarmInterpreter:
         """Kill a program, if it is alive."""
         self._forget_waiting(key)
         with contextlib.suppress(SandboxError):
-            await self._send({"op": "end", "key": key})
+            await self._send_order({"op": "end", "key": key})
 
     async def wait_for_memory(self, most: int) -> None:
         """Wait until sessions between two rounds use at most this many bytes together.
@@ -128,7 +130,7 @@ class WarmInterpreter:
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):
-                while self.alive and sum(self.waiting.values()) > most:
+                while self.is_alive and sum(self.waiting.values()) > most:
                     self._memory_freed.clear()
                     await self._memory_freed.wait()
 
@@ -142,7 +144,7 @@ class WarmInterpreter:
 
     def close(self, reason: str) -> None:
         """Kill every process and release all resources; all waiting calls fail with this reason."""
-        if not self.alive:
+        if not self.is_alive:
             return
         self.loop.remove_reader(self.socket)
         self._memory_freed.set()
@@ -157,7 +159,7 @@ class WarmInterpreter:
         future: asyncio.Future[RoundEnd] = self.loop.create_future()
         self.rounds[order["key"]] = future
         try:
-            await self._send(order, files)
+            await self._send_order(order, files)
             end = await asyncio.wait_for(future, seconds + GRACE_SECONDS)
         except TimeoutError:
             self.close("the sandbox was ended, as its warm interpreter did not answer")
@@ -168,9 +170,9 @@ class WarmInterpreter:
             self.waiting[order["key"]] = end.memory
         return end
 
-    async def _send(self, order: dict[str, Any], files: Sequence[int] = ()) -> None:
+    async def _send_order(self, order: dict[str, Any], files: Sequence[int] = ()) -> None:
         packet = json.dumps(order).encode()
-        while self.alive:
+        while self.is_alive:
             try:
                 socket.send_fds(self.socket, [packet], files)
             except BlockingIOError:
@@ -181,7 +183,7 @@ class WarmInterpreter:
                 return
         raise SandboxError(f"the sandbox has ended{self.last_message}")
 
-    def _receive(self) -> None:
+    def _receive_report(self) -> None:
         try:
             packet = self.socket.recv(PACKET)
         except BlockingIOError:
@@ -213,14 +215,14 @@ def _start_process(
             stdin=control.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            env=tiers.program_variables(environment.interpreter),
+            env=tiers.list_program_variables(environment.interpreter),
             start_new_session=True,
         )
     except OSError as error:
         raise SandboxUnavailable(f"{launch.command[0]} cannot be started: {error}") from error
 
 
-def _end(
+def _end_interpreter(
     process: subprocess.Popen[bytes],
     control: socket.socket,
     stderr: IO[bytes],

@@ -134,15 +134,15 @@ class OneOf:
     labels: tuple[str, ...]
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        label = self.read(transcript.answer)
+        label = self.find_label(transcript.answer)
         facts = {"label": label or "", "target_label": ""}
         scores = {"labelled": Score(float(label is not None), facts=facts)}
         if sample.target is not None:
-            facts["target_label"] = target = self._target(sample)
+            facts["target_label"] = target = self._find_target_label(sample)
             scores["accuracy"] = Score(float(label == target))
         return scores
 
-    def read(self, answer: str) -> str | None:
+    def find_label(self, answer: str) -> str | None:
         """Find the answer's label: the answer equals it, or contains it as a whole word and contains no other label."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
@@ -154,7 +154,7 @@ class OneOf:
         ]
         return longest[0] if len(longest) == 1 else None
 
-    def _target(self, sample: Sample) -> str:
+    def _find_target_label(self, sample: Sample) -> str:
         target = next((label for label in self.labels if same_text(str(sample.target), label)), None)
         if target is None:
             raise ScoringError(
@@ -194,24 +194,24 @@ class Similar:
         """Score one answer by embeddings from the local encoder, or from a model behind the gateway."""
         texts = [transcript.answer, *_list_targets(_require_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
-            vectors = await run_in_thread(_encode, texts)
+            vectors = await run_in_thread(_encode_texts, texts)
         else:
             asked: Any = model.peer(self.model, self.base_url, epoch=1)
             vectors = await asked.embed(texts)
-        closest = max(cosine(vectors[0], vector) for vector in vectors[1:])
+        closest = max(compute_cosine(vectors[0], vector) for vector in vectors[1:])
         return {
             "similarity": Score(closest),
             "similar": Score(float(closest >= self.threshold), f"cosine {closest:.3f}, wanted {self.threshold:g}"),
         }
 
 
-def _encode(texts: Sequence[str]) -> list[list[float]]:
-    from evalsuite.scorers.encoder import local_encoder
+def _encode_texts(texts: Sequence[str]) -> list[list[float]]:
+    from evalsuite.scorers.encoder import load_encoder
 
-    return local_encoder().encode(texts)
+    return load_encoder().encode_texts(texts)
 
 
-def cosine(a: Sequence[float], b: Sequence[float]) -> float:
+def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
     """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if a vector is zero."""
     if len(a) != len(b):
         raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: use one embedding model")
@@ -252,16 +252,16 @@ class JsonSchema:
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
-    def _validator(self) -> Validator:
+    def _make_validator(self) -> Validator:
         from jsonschema.validators import validator_for
 
         chosen: Validator = validator_for(self.schema)(self.schema)
         return chosen
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        value, fault = self.read(transcript.answer)
+        value, fault = self.parse_answer(transcript.answer)
         scores = {"valid": Score(float(not fault), fault)}
-        wanted = _parse_or_none(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
+        wanted = _parse_json(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
         if isinstance(wanted, Mapping):
             fields = value if isinstance(value, Mapping) else {}
             for name, right in wanted.items():
@@ -269,7 +269,7 @@ class JsonSchema:
                 scores[f"field_{name}"] = Score(float(same), "" if same else f"{fields.get(name)!r}, not {right!r}")
         return scores
 
-    def read(self, answer: str) -> tuple[Any, str]:
+    def parse_answer(self, answer: str) -> tuple[Any, str]:
         """Read the value from the answer or its code fence; also return the fault, which is empty for a valid value."""
         fenced = FENCE.match(answer)
         try:
@@ -278,7 +278,7 @@ class JsonSchema:
             return None, f"not JSON: {error}"
         from jsonschema.exceptions import best_match
 
-        worst = best_match(self._validator.iter_errors(value))
+        worst = best_match(self._make_validator.iter_errors(value))
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
 
 
@@ -286,7 +286,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _parse_or_none(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:

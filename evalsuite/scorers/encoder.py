@@ -41,51 +41,55 @@ class Encoder:
         self._tokenizer.enable_truncation(LONGEST)
         self._tokenizer.no_padding()
 
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+    def encode_texts(self, texts: Sequence[str]) -> list[list[float]]:
         """Encode texts as vectors of 384 numbers with length one, in the texts' order."""
-        return [self._list_vector(self._tokenizer.encode(text).ids) for text in texts]
+        return [self._compute_vector(self._tokenizer.encode(text).ids) for text in texts]
 
-    def _list_vector(self, ids: Sequence[int]) -> list[float]:
+    def _compute_vector(self, ids: Sequence[int]) -> list[float]:
         import numpy as np
 
-        states = self._embed(ids)
+        states = self._embed_tokens(ids)
         for number in range(LAYERS):
-            states = self._layer(states, f"encoder.layer.{number}.")
+            states = self._apply_layer(states, f"encoder.layer.{number}.")
         mean = states.mean(axis=0)
         vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
         return vector
 
-    def _embed(self, ids: Sequence[int]) -> Array:
+    def _embed_tokens(self, ids: Sequence[int]) -> Array:
         words, places, kinds = (
             self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
         )
         total: Array = words[list(ids)] + places[: len(ids)] + kinds[0]
-        return self._normalize(total, "embeddings.LayerNorm")
+        return self._normalize_states(total, "embeddings.LayerNorm")
 
-    def _layer(self, states: Array, name: str) -> Array:
-        attended = self._linear(self._attend(states, name + "attention.self."), name + "attention.output.dense")
-        states = self._normalize(states + attended, name + "attention.output.LayerNorm")
-        inner = _compute_gelu(self._linear(states, name + "intermediate.dense"))
-        return self._normalize(states + self._linear(inner, name + "output.dense"), name + "output.LayerNorm")
+    def _apply_layer(self, states: Array, name: str) -> Array:
+        attended = self._apply_linear(
+            self._apply_attention(states, name + "attention.self."), name + "attention.output.dense"
+        )
+        states = self._normalize_states(states + attended, name + "attention.output.LayerNorm")
+        inner = _compute_gelu(self._apply_linear(states, name + "intermediate.dense"))
+        return self._normalize_states(
+            states + self._apply_linear(inner, name + "output.dense"), name + "output.LayerNorm"
+        )
 
-    def _attend(self, states: Array, name: str) -> Array:
+    def _apply_attention(self, states: Array, name: str) -> Array:
         import numpy as np
 
-        def heads(part: str) -> Array:
-            return self._linear(states, name + part).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
+        def project_heads(part: str) -> Array:
+            return self._apply_linear(states, name + part).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
 
-        query, key, value = heads("query"), heads("key"), heads("value")
+        query, key, value = project_heads("query"), project_heads("key"), project_heads("value")
         weights = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
         weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
         mixed = (weights / weights.sum(axis=-1, keepdims=True)) @ value
         joined: Array = mixed.transpose(1, 0, 2).reshape(len(states), -1)
         return joined
 
-    def _linear(self, states: Array, name: str) -> Array:
+    def _apply_linear(self, states: Array, name: str) -> Array:
         result: Array = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
         return result
 
-    def _normalize(self, states: Array, name: str) -> Array:
+    def _normalize_states(self, states: Array, name: str) -> Array:
         import numpy as np
 
         centred = states - states.mean(axis=-1, keepdims=True)
@@ -104,7 +108,7 @@ def _compute_gelu(values: Array) -> Array:
 
 
 @cache
-def local_encoder() -> Encoder:
+def load_encoder() -> Encoder:
     """Load the model, once per process."""
     try:
         spec = find_spec(PACKAGE)

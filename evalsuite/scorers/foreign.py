@@ -91,18 +91,18 @@ class PlainForeignScorer:
     arguments: str  # The metric's kind and arguments, for fingerprints.
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
-        return await self.score(ForeignCase(sample, transcript, self.find_documents, None))
+        return await self.score_case(ForeignCase(sample, transcript, self.find_documents, None))
 
-    async def score(self, case: ForeignCase) -> Scores:
+    async def score_case(self, case: ForeignCase) -> Scores:
         """Run the metric in a thread with its own event loop, because some metrics block their event loop."""
         try:
-            return await run_in_thread(lambda: asyncio.run(self._measure(case)))
+            return await run_in_thread(lambda: asyncio.run(self._measure_case(case)))
         except EvalsuiteError:
             raise
         except Exception as error:
             raise ScoringError(f"{self.package}: the metric raised {type(error).__name__}: {error}"[:2000]) from error
 
-    async def _measure(self, case: ForeignCase) -> Scores:
+    async def _measure_case(self, case: ForeignCase) -> Scores:
         return await self.measure(self.metric, case)
 
 
@@ -116,7 +116,7 @@ class ForeignScorer:
         """Score one transcript; if a judge's call finally fails, raise the call's error."""
         access = BlockingModel(judge, asyncio.get_running_loop())
         try:
-            return await self.plain.score(ForeignCase(sample, transcript, self.plain.find_documents, access))
+            return await self.plain.score_case(ForeignCase(sample, transcript, self.plain.find_documents, access))
         except ScoringError as error:
             if judge.log.failures:
                 raise judge.log.failures[0] from error
@@ -142,14 +142,16 @@ def make_scorer(
         installed = version(package)
     except PackageNotFoundError as error:
         raise SettingsError(f"{package} is not installed here: pip install {package}") from error
-    scorer = PlainForeignScorer(package, metric, measure, documents or find_documents, installed, _describe(metric))
+    scorer = PlainForeignScorer(
+        package, metric, measure, documents or find_documents, installed, _describe_metric(metric)
+    )
     return ForeignScorer(scorer) if judge else scorer
 
 
-def _describe(metric: Any) -> str:
+def _describe_metric(metric: Any) -> str:
     """Describe a metric by its kind and its plain arguments."""
     if isinstance(metric, partial):
-        kind, given = _describe(metric.func), metric.keywords
+        kind, given = _describe_metric(metric.func), metric.keywords
     elif hasattr(metric, "__qualname__"):
         kind, given = metric.__qualname__, {}
     else:
@@ -158,13 +160,13 @@ def _describe(metric: Any) -> str:
     return f"{kind}({', '.join(plain)})"
 
 
-def snake_case(name: str) -> str:
+def convert_to_snake_case(name: str) -> str:
     """Convert a metric's name to a score's name: `Answer Relevancy [GEval]` becomes `answer_relevancy_geval`."""
     words = "".join(letter.lower() if letter.isalnum() else " " for letter in name).split()
     return "_".join(words)
 
 
-def read_number(value: Any, note: object = None) -> Score:
+def convert_value(value: Any, note: object = None) -> Score:
     """Convert a foreign metric's value to a score.
 
     Raises:
@@ -203,7 +205,7 @@ async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]
     more = {"context": case.documents} if case.documents else {}
     expected = case.targets[0] if len(case.targets) == 1 else case.targets or None
     score = await made.eval_async(case.transcript.answer, expected, input=case.question, **more)
-    return {snake_case(score.name): read_number(score.score, (score.metadata or {}).get("rationale"))}
+    return {convert_to_snake_case(score.name): convert_value(score.score, (score.metadata or {}).get("rationale"))}
 
 
 def from_deepeval(
@@ -230,8 +232,8 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
     from deepeval.models import DeepEvalBaseLLM
     from deepeval.test_case import LLMTestCase, ToolCall
 
-    class Judge(DeepEvalBaseLLM):  # type: ignore[misc]
-        def load_model(self) -> Judge:
+    class DeepEvalJudge(DeepEvalBaseLLM):  # type: ignore[misc]
+        def load_model(self) -> DeepEvalJudge:
             return self
 
         def generate(self, prompt: Any) -> str:
@@ -247,11 +249,11 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
         # Copy the metric, because a metric stores the score of its last case.
         made = copy.copy(metric)
         if case.model is not None:
-            made.model, made.using_native_model = Judge(), False
+            made.model, made.using_native_model = DeepEvalJudge(), False
     else:
-        made = metric(model=Judge()) if case.model is not None else metric()
+        made = metric(model=DeepEvalJudge()) if case.model is not None else metric()
     calls = [
-        ToolCall(name=use.tool, input_parameters=_read_arguments(use.arguments)) for use in tool_uses(case.transcript)
+        ToolCall(name=use.tool, input_parameters=_copy_arguments(use.arguments)) for use in tool_uses(case.transcript)
     ]
     tested = LLMTestCase(
         input=case.question,
@@ -262,10 +264,10 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
         tools_called=calls,
     )
     await made.a_measure(tested, _show_indicator=False)
-    return {snake_case(made.__name__): read_number(made.score, made.reason)}
+    return {convert_to_snake_case(made.__name__): convert_value(made.score, made.reason)}
 
 
-def _read_arguments(arguments: Any) -> dict[str, Any]:
+def _copy_arguments(arguments: Any) -> dict[str, Any]:
     return json.loads(json.dumps(arguments)) if isinstance(arguments, dict) else {}
 
 
@@ -320,7 +322,9 @@ async def _measure_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
         score = await scorer(state, Target(case.targets))
     values = score.value if isinstance(score.value, dict) else {registry_unqualified_name(scorer): score.value}
     to_float = value_to_float()
-    return {snake_case(name): read_number(to_float(value), score.explanation) for name, value in values.items()}
+    return {
+        convert_to_snake_case(name): convert_value(to_float(value), score.explanation) for name, value in values.items()
+    }
 
 
 def from_ragas(
@@ -356,7 +360,7 @@ async def _measure_ragas(metric: Any, case: ForeignCase) -> dict[str, Score]:
     if missing:
         raise ScoringError(f"ragas: {made.name} needs {', '.join(missing)}, which a case does not have")
     result = await made.ascore(**{each.name: known[each.name] for each in wanted if each.name in known})
-    return {snake_case(made.name): read_number(result.value, result.reason)}
+    return {convert_to_snake_case(made.name): convert_value(result.value, result.reason)}
 
 
 def _make_ragas_metric(metric: Any, case: ForeignCase) -> Any:

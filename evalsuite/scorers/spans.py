@@ -41,7 +41,7 @@ class SpanScorer:
             raise ScoringError(
                 f"span({self.name!r}): the transcript has no spans; use application(..., spans=True), or score traces"
             )
-        found = self._find(spans)
+        found = self._find_spans(spans)
         seconds = math.fsum(event["seconds"] for event in found)
         faults = [
             *([f"{len(found)} spans"] if not self.least <= len(found) <= self.most else []),
@@ -55,17 +55,17 @@ class SpanScorer:
             f"{self.metric}_seconds": seconds,
         }
 
-    def _find(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
+    def _find_spans(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
         above = {event["id"]: event for event in spans if event["id"]}
         return [
             event
             for event in spans
             if fnmatchcase(event["name"], self.name)
             and fnmatchcase(event["operation"], self.operation)
-            and (not self.under or self._is_under(event, above))
+            and (not self.under or self._has_ancestor(event, above))
         ]
 
-    def _is_under(self, event: SpanEvent, above: Mapping[str, SpanEvent]) -> bool:
+    def _has_ancestor(self, event: SpanEvent, above: Mapping[str, SpanEvent]) -> bool:
         # Bound the loop, because an application may send spans that are their own ancestors.
         for _ in above:
             parent = above.get(event["parent"])

@@ -28,7 +28,7 @@ _END_SIGNS = re.compile(r"<[|\uff5c][\w\u2581]{1,20}[|\uff5c]>|</s>")
 _PROGRAM = """\
 {inside}
 import json, sys
-for outcome in compare(sys.stdin.buffer.read(), *{given!r}):
+for outcome in compare_queries(sys.stdin.buffer.read(), *{given!r}):
     print(json.dumps(outcome), flush=True)
 """
 MOST_BYTES = 1 << 30
@@ -52,10 +52,10 @@ class SqlExecution:
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         sql = find_sql(transcript.answer)
-        cause, note = await self._compare(sample, sql) if sql else ("missing", "the answer contains no query")
+        cause, note = await self._compare_results(sample, sql) if sql else ("missing", "the answer contains no query")
         return {"sql_execution": Score(float(cause == "right"), note, facts={"sql": cause})}
 
-    async def _compare(self, sample: Sample, sql: str) -> tuple[str, str]:
+    async def _compare_results(self, sample: Sample, sql: str) -> tuple[str, str]:
         if not isinstance(sample.target, str) or not isinstance(sample.metadata.get("database"), str):
             raise ScoringError(
                 f"sql_execution: sample {sample.id!r} needs the right query as its target and the path of an SQLite "

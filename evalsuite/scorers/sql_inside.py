@@ -47,7 +47,7 @@ def is_ordered(sql: str) -> bool:
     return "order by" in sql.lower()
 
 
-def same_rows(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]], *, ordered: bool) -> bool:
+def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]], *, ordered: bool) -> bool:
     """Compare two results as Spider's evaluator does: as multisets or lists of rows, up to the order of columns."""
     if len(gold) != len(predicted) or not gold:
         return not gold and not predicted
@@ -56,30 +56,30 @@ def same_rows(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]], *, 
     collect: Any = list if ordered else Counter
     wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
 
-    def extend(chosen: list[int]) -> bool:
+    def extend_columns(chosen: list[int]) -> bool:
         """Extend the chosen columns recursively, as long as the partial rows agree."""
         if len(chosen) == len(wanted):
             return True
         part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above
         return any(
-            part == collect(zip(*(given[place] for place in (*chosen, column)))) and extend([*chosen, column])  # noqa: B905
+            part == collect(zip(*(given[place] for place in (*chosen, column)))) and extend_columns([*chosen, column])  # noqa: B905
             for column in range(len(given))
             if column not in chosen
         )
 
-    return extend([])
+    return extend_columns([])
 
 
-def _as_spider_runs(sql: str) -> str:
+def _rewrite_like_spider(sql: str) -> str:
     for written in ("> =", "< =", "! ="):
         sql = sql.replace(written, written.replace(" ", ""))
     return _THIS_YEAR.sub("2020", _DISTINCT.sub(lambda match: match[1] or "", sql))
 
 
-def compare(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
+def compare_queries(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
     """Yield the outcome of the target query; unless it failed, also yield the outcome of the predicted query."""
     if match == "spider":
-        gold, predicted = _as_spider_runs(gold), _as_spider_runs(predicted)
+        gold, predicted = _rewrite_like_spider(gold), _rewrite_like_spider(predicted)
     try:
         wanted = run_query(database, gold, seconds)
     except FAILURES as error:
@@ -91,5 +91,5 @@ def compare(database: bytes, gold: str, predicted: str, match: str, seconds: flo
     except FAILURES as error:
         yield {"failed": str(error) or type(error).__name__}
         return
-    same = set(wanted) == set(given) if match == "bird" else same_rows(wanted, given, ordered=is_ordered(gold))
+    same = set(wanted) == set(given) if match == "bird" else are_rows_equal(wanted, given, ordered=is_ordered(gold))
     yield {"same": same, "rows": [len(wanted), len(given)]}

@@ -60,7 +60,7 @@ class ToolUse:
             return bool(self.arguments(arguments))
         if not self.partial and not arguments.keys() <= self.arguments.keys():
             return False
-        return all(_is_right(wanted, arguments, name) for name, wanted in self.arguments.items())
+        return all(_is_argument_right(wanted, arguments, name) for name, wanted in self.arguments.items())
 
     def __str__(self) -> str:
         """Write the call in Python syntax."""
@@ -77,24 +77,24 @@ def call(tool: str, /, **arguments: Any) -> ToolUse:
     return ToolUse(tool, arguments)
 
 
-def _is_right(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
+def _is_argument_right(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
     if isinstance(wanted, AnyOf) and name not in arguments:
         return "" in wanted.values
     if isinstance(wanted, AnyOf):
-        return any(_equal(value, arguments[name]) for value in wanted.values)
+        return any(_is_equal_json(value, arguments[name]) for value in wanted.values)
     if name not in arguments:
         return False
-    return bool(wanted(arguments[name])) if callable(wanted) else _equal(wanted, arguments[name])
+    return bool(wanted(arguments[name])) if callable(wanted) else _is_equal_json(wanted, arguments[name])
 
 
-def _equal(wanted: Any, value: Any) -> bool:
+def _is_equal_json(wanted: Any, value: Any) -> bool:
     """Compare as JSON values: 1 equals 1.0 but not true, and tuples equal lists."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return wanted is value
     if isinstance(wanted, Mapping) and isinstance(value, Mapping):
-        return wanted.keys() == value.keys() and all(_equal(wanted[key], value[key]) for key in wanted)
+        return wanted.keys() == value.keys() and all(_is_equal_json(wanted[key], value[key]) for key in wanted)
     if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-        return len(wanted) == len(value) and all(map(_equal, wanted, value))
+        return len(wanted) == len(value) and all(map(_is_equal_json, wanted, value))
     return bool(wanted == value)
 
 
@@ -126,26 +126,26 @@ def _is_control(event: Mapping[str, Any]) -> bool:
     return own and event["tool"] in CONTROLS
 
 
-def pair(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
+def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
     """Return for each expected call the index of its made call, or None, in a maximum matching (Kuhn)."""
     taken_by: dict[int, int] = {}
 
-    def match(number: int, tried: set[int]) -> bool:
+    def match_call(number: int, tried: set[int]) -> bool:
         for at, use in enumerate(made):
             if at not in tried and expected[number].accepts(use):
                 tried.add(at)
-                if at not in taken_by or match(taken_by[at], tried):
+                if at not in taken_by or match_call(taken_by[at], tried):
                     taken_by[at] = number
                     return True
         return False
 
     for number in range(len(expected)):
-        match(number, set())
+        match_call(number, set())
     made_for = {number: at for at, number in taken_by.items()}
     return [made_for.get(number) for number in range(len(expected))]
 
 
-def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
+def do_calls_agree(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
     """Tell whether the made calls agree with the expected calls.
 
     Args:
@@ -158,17 +158,17 @@ def agrees(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -
     if order == "in_order":
         rest = iter(made)
         return all(any(wanted.accepts(use) for use in rest) for wanted in expected)
-    paired = sum(at is not None for at in pair(expected, made))
+    paired = sum(at is not None for at in match_calls(expected, made))
     enough = {"any_order": paired == len(expected) == len(made), "subset": paired == len(made)}
     return enough.get(order, paired == len(expected))
 
 
-def difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
+def write_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` marks a missing expected call, `+ ` an unexpected one."""
     # If an expected call accepts a made call, both get the same line, even if their arguments are written differently.
     expected = list(expected)
     written = [str(use) for use in made]
-    for wanted, at in zip(expected, pair(expected, made), strict=True):
+    for wanted, at in zip(expected, match_calls(expected, made), strict=True):
         if at is not None:
             written[at] = str(wanted)
     lines = difflib.ndiff([str(wanted) for wanted in expected], written)
@@ -187,21 +187,21 @@ class Calls:
     repeats: bool = True
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        expected = list(self._expect(sample))
+        expected = list(self._read_expected(sample))
         named = {wanted.tool for wanted in expected}
         made = tool_uses(transcript, controls=named)
         if not self.repeats:
-            made = list(_without_repeats(made))
-        paired = sum(at is not None for at in pair(expected, made))
-        right = agrees(self.order, expected, made)
-        log = [{"role": "calls", "content": "\n".join(difference(expected, made))}]
+            made = list(_drop_repeats(made))
+        paired = sum(at is not None for at in match_calls(expected, made))
+        right = do_calls_agree(self.order, expected, made)
+        log = [{"role": "calls", "content": "\n".join(write_difference(expected, made))}]
         return {
             "calls": Score(float(right), "" if right else _write_note(expected, made, paired), log=log),
             "calls_precision": Score(paired / len(made) if made else float(not expected)),
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
 
-    def _expect(self, sample: Sample) -> Iterator[ToolUse]:
+    def _read_expected(self, sample: Sample) -> Iterator[ToolUse]:
         wanted = self.expected(sample) if callable(self.expected) else self.expected
         if wanted is None:
             wanted = sample.metadata.get("calls")
@@ -213,7 +213,7 @@ class Calls:
         return map(read_call, wanted)
 
 
-def _without_repeats(made: Iterable[ToolUse]) -> Iterator[ToolUse]:
+def _drop_repeats(made: Iterable[ToolUse]) -> Iterator[ToolUse]:
     seen: list[ToolUse] = []
     for use in made:
         if use not in seen:

@@ -119,19 +119,19 @@ class NotPlainError(TypeError):
     """A value cannot pass from one process to the other."""
 
 
-def encode(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
+def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
     """Convert a value to JSON; `stay` encodes a value that stays in its process, None refuses such values."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
-        return [encode(item, stay) for item in value]
-    kind = _find_kind(value)
+        return [encode_value(item, stay) for item in value]
+    kind = _find_value_kind(value)
     if kind is not None:
-        return {"type": kind, "value": [encode(part, stay) for part in KINDS[kind][1](value)]}
+        return {"type": kind, "value": [encode_value(part, stay) for part in KINDS[kind][1](value)]}
     return _encode_other(value, stay)
 
 
-def _find_kind(value: Any) -> str | None:
+def _find_value_kind(value: Any) -> str | None:
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
     if isinstance(value, io.IOBase):  # A file would be read to its end.
@@ -151,7 +151,7 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         listed = value.tolist()
-        return {"type": "array", "value": [encode(listed)]} if isinstance(listed, list) else encode(listed)
+        return {"type": "array", "value": [encode_value(listed)]} if isinstance(listed, list) else encode_value(listed)
     base = next((base for base in (int, float, str) if isinstance(value, base)), None)
     if base is not None:
         return base(value)
@@ -162,20 +162,20 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
     raise NotPlainError(f"a value of the type {type(value).__name__} is not plain data")
 
 
-def decode(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
+def decode_value(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
     """Convert JSON back to a value; `find` returns the answer's object for an identity."""
     if not isinstance(data, dict):
-        return [decode(item, find) for item in data] if isinstance(data, list) else data
+        return [decode_value(item, find) for item in data] if isinstance(data, list) else data
     kind, value = data["type"], data["value"]
     if kind == "object" and find is not None:
         return find(value)
-    parts = [decode(part, find) for part in value]
+    parts = [decode_value(part, find) for part in value]
     if kind == "array":
         return importlib.import_module("numpy").array(*parts)
     return KINDS[kind][2](parts)
 
 
-def _send(token: str, message: Any) -> None:
+def _send_message(token: str, message: Any) -> None:
     sys.stdout.flush()
     data = f"\n{token}{json.dumps(message)}".encode()
     while data:
@@ -216,40 +216,43 @@ class AnswerProcess:
         self.objects: list[Any] = []
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
-    def describe(self, token: str, names: list[str]) -> None:
+    def describe_errors(self, token: str, names: list[str]) -> None:
         """Send the names that are exception classes, each with the names of its base classes."""
         kinds = {name: self.names.get(name) for name in names}
         errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
-        _send(token, {name: _list_bases(kind) for name, kind in errors.items() if issubclass(kind, BaseException)})
+        _send_message(
+            token, {name: _list_bases(kind) for name, kind in errors.items() if issubclass(kind, BaseException)}
+        )
 
-    def call(self, token: str, request: str) -> None:
+    def perform_request(self, token: str, request: str) -> None:
         """Perform a request of the tests; send the exception, or the result and the possibly changed arguments."""
         operation, args, named = json.loads(request)
         message: Any
         try:
-            positional, keywords = decode(args, self._find), decode(named, self._find)
-            result = encode(OPERATIONS[operation](*positional, **keywords), self._stay)
+            positional, keywords = decode_value(args, self._find_object), decode_value(named, self._find_object)
+            result = encode_value(OPERATIONS[operation](*positional, **keywords), self._keep_object)
             message = ["result", result, self._encode_changed([*positional, *keywords.values()])]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
-            message = ["raised", _list_bases(type(error)), encode(parts, self._stay), str(error)[:500]]
-        _send(token, message)
+            message = ["raised", _list_bases(type(error)), encode_value(parts, self._keep_object), str(error)[:500]]
+        _send_message(token, message)
 
-    def _find(self, reference: Any) -> Any:
+    def _find_object(self, reference: Any) -> Any:
         if isinstance(reference, list):
             return self.objects[reference[0]]
         if reference not in self.names:
             raise NameError(f"name {reference!r} is not defined")
         return self.names[reference]
 
-    def _stay(self, value: Any) -> list[Any]:
+    def _keep_object(self, value: Any) -> list[Any]:
         place = next((place for place, known in enumerate(self.objects) if known is value), len(self.objects))
         self.objects[place:] = self.objects[place:] or [value]
         return [place, _list_bases(type(value))]
 
     def _encode_changed(self, values: list[Any]) -> list[Any]:
         return [
-            encode(value, self._stay) if isinstance(value, MUTABLE) or _is_table(value) else None for value in values
+            encode_value(value, self._keep_object) if isinstance(value, MUTABLE) or _is_table(value) else None
+            for value in values
         ]
 
 
@@ -283,19 +286,19 @@ class Remote:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.__may_call:
             raise TypeError("a method that plain values have is called only if the tests name the object's class")
-        return self.__process.ask("call", [self, *args], named, makes=self.__identity)
+        return self.__process.request_operation("call", [self, *args], named, makes=self.__identity)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        named = isinstance(self.__identity, str) or self.__process.is_named(self.__bases)
-        return self.__process.ask("getattr", [self, name], {}, may_call=named or name not in DECIDING_METHODS)
+        named = isinstance(self.__identity, str) or self.__process.is_known_class(self.__bases)
+        return self.__process.request_operation("getattr", [self, name], {}, may_call=named or name not in DECIDING_METHODS)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__process.ask("setattr", [self, name, value], {})
+        self.__process.request_operation("setattr", [self, name, value], {})
 
     def __iter__(self) -> Any:
-        return iter(self.__process.ask("iter", [self], {}))
+        return iter(self.__process.request_operation("iter", [self], {}))
 
     def __instancecheck__(self, value: Any) -> bool:
         return self.__identity in (
@@ -307,7 +310,7 @@ class Remote:
             return NotImplemented
         if self.__identity == other.__identity:
             return True
-        states = [self.__process.ask("state", [value], {}) for value in (self, other)]
+        states = [self.__process.request_operation("state", [value], {}) for value in (self, other)]
         return bool(states[0] is not None and states[0] == states[1])
 
     def __hash__(self) -> int:
@@ -327,7 +330,7 @@ def _add_operation(name: str, *, between_objects: bool, reflected: bool = False)
             return NotImplemented
         operands = [*args, self] if reflected else [self, *args]
         made = _read_own(self, "bases")[0] if may_see else None
-        return _read_own(self, "process").ask(name, operands, {}, makes=made)
+        return _read_own(self, "process").request_operation(name, operands, {}, makes=made)
 
     setattr(Remote, f"__{'r' * reflected}{name}__", operation)
 
@@ -352,27 +355,27 @@ class CheckProcess:
         self._errors: dict[str, type[BaseException]] = {}
         self._remotes: dict[Any, Remote] = {}
         self._got_object = False
-        self._thread = threading.Thread(target=self._run, args=(before, check, names, errors), daemon=True)
+        self._thread = threading.Thread(target=self._run_check, args=(before, check, names, errors), daemon=True)
 
     def start(self) -> None:
         self._thread.start()
-        _send(self._token, self._requests.get())
+        _send_message(self._token, self._requests.get())
 
-    def go_on(self, result: str) -> None:
+    def pass_result(self, result: str) -> None:
         self._results.put(result)
-        _send(self._token, self._requests.get())
+        _send_message(self._token, self._requests.get())
 
-    def is_named(self, bases: list[str]) -> bool:
+    def is_known_class(self, bases: list[str]) -> bool:
         return not self._classes.isdisjoint(bases)
 
-    def ask(
+    def request_operation(
         self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, makes: Any = None
     ) -> Any:
         """Let the answer's process perform an operation; raise the exception that it raises.
 
         `makes` names the class whose object the tests make by this operation.
         """
-        self._requests.put(["call", json.dumps([operation, encode(args), encode(named)])])
+        self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(named)])])
         outcome = json.loads(self._results.get())
         try:
             if outcome[0] == "raised":
@@ -380,17 +383,17 @@ class CheckProcess:
             else:
                 raised, result = (
                     None,
-                    decode(outcome[1], lambda data: self._make_remote(*data, may_call=may_call, makes=makes)),
+                    decode_value(outcome[1], lambda data: self._make_remote(*data, may_call=may_call, makes=makes)),
                 )
                 for argument, left in zip([*args, *named.values()], outcome[2], strict=True):
-                    _copy_content(argument, decode(left, lambda data: self._make_remote(*data)))
+                    _copy_content(argument, decode_value(left, lambda data: self._make_remote(*data)))
         except Exception as error:
             raise ValueError(f"the answer's result cannot be read: {error}") from error
         if raised is not None:
             raise raised
         return result
 
-    def _run(self, before: str, check: str, wanted: list[str], errors: str) -> None:
+    def _run_check(self, before: str, check: str, wanted: list[str], errors: str) -> None:
         names: dict[str, Any] = {"__name__": "tests"}
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
@@ -410,14 +413,14 @@ class CheckProcess:
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ") or "an exception"])
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:
-        self._got_object = self._got_object or not self.is_named(bases)
+        self._got_object = self._got_object or not self.is_known_class(bases)
         # A function may return an object that the tests have made, as if the function had made it.
         is_own = makes == bases[0] and makes in self._classes
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
 
     def _make_error(self, bases: list[str], encoded: Any, text: str) -> BaseException:
-        args, attributes = decode(encoded, lambda data: self._make_remote(*data))
+        args, attributes = decode_value(encoded, lambda data: self._make_remote(*data))
         kind = self._find_error_class(bases)
         error = kind.__new__(kind, *args)
         error.args = tuple(args)

@@ -50,10 +50,10 @@ class UnitTests:
     checks: Sequence[str] = ()  # Programs that run after the answer and raise if the answer is wrong.
     pairs: Sequence[tuple[str, str]] = ()  # Standard input and the expected standard output.
 
-    def functions(self, check: str) -> list[str]:
+    def list_functions(self, check: str) -> list[str]:
         """List the functions that a check calls and that neither the check nor the code before it defines."""
         try:
-            tree, before = ast.parse(check), _parse_or_nothing(self.before)
+            tree, before = ast.parse(check), _parse_module(self.before)
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
         names = list_unbound_names(tree) - list_bound_names(before) - _list_used_modules(tree)
@@ -63,9 +63,9 @@ class UnitTests:
             names = _list_names(inner[0].func) if inner else set()
         return sorted(names | ({self.entry_point} - {""}))
 
-    def runs_beside(self, check: str) -> bool:
+    def needs_answer_process(self, check: str) -> bool:
         """Check whether a test needs the answer's process, for example because it captures printed text."""
-        wanted = set(self.functions(check))
+        wanted = set(self.list_functions(check))
         for node in ast.walk(ast.parse(check)):
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
             if name in BESIDE:
@@ -81,7 +81,7 @@ class UnitTests:
                 return True
         return False
 
-    def with_imports(self, check: str) -> str:
+    def add_imports(self, check: str) -> str:
         """Add imports of standard library modules that a check uses but expects from the answer."""
         missing = list_unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
@@ -91,7 +91,7 @@ def _list_names(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
-def _parse_or_nothing(code: str) -> ast.Module:
+def _parse_module(code: str) -> ast.Module:
     try:
         return ast.parse(code)
     except SyntaxError:  # The prompt may begin a function that the answer continues.
@@ -115,28 +115,28 @@ class PassesTests:
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         tests = read_tests(sample)
-        code, form = program(transcript.answer, tests)
+        code, form = build_program(transcript.answer, tests)
         failures = [] if code.strip() else [NO_PROGRAM]
         if code.strip():
-            failures = await (self._against_pairs(code, tests) if tests.pairs else self._list_checks(code, tests))
+            failures = await (self._check_pairs(code, tests) if tests.pairs else self._list_checks(code, tests))
         note = failures[0] if failures else "passes all its tests"
         cause = _write_cause(note) if failures else "passed"
         return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
 
     async def _list_checks(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
-            verdict = None if tests.runs_beside(check) else await self._check(code, tests, check)
+            verdict = None if tests.needs_answer_process(check) else await self._run_check(code, tests, check)
             if verdict is None:
-                verdict = await self._check_in_one_process(code, tests.with_imports(check))
+                verdict = await self._check_in_one_process(code, tests.add_imports(check))
             if verdict:
                 return [f"{verdict} ({check.splitlines()[-1][:100]})"]
         return []
 
-    async def _check(self, code: str, tests: UnitTests, check: str) -> str | None:
+    async def _run_check(self, code: str, tests: UnitTests, check: str) -> str | None:
         """Run a check in a process that never sees the answer's code; return the failure, or an empty text."""
         seconds = self.timeout
 
-        async def run(session: ProgramSession, step: str) -> tuple[Execution, str]:
+        async def run_step(session: ProgramSession, step: str) -> tuple[Execution, str]:
             nonlocal seconds
             if seconds <= 0:
                 return Execution("", f"stopped after {self.timeout:g} s", timed_out=True, seconds=0.0), ""
@@ -147,23 +147,23 @@ class PassesTests:
         token = secrets.token_hex(16)
         begin = _BEGIN.format(driver=_DRIVER)
         async with self.sandbox.session() as answer, self.sandbox.session() as checker:
-            names = tests.functions(check)
-            describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.describe({token!r}, {names!r})"
-            execution, errors = await run(answer, begin + describe)
+            names = tests.list_functions(check)
+            describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.describe_errors({token!r}, {names!r})"
+            execution, errors = await run_step(answer, begin + describe)
             if execution.error is not None or execution.variables_lost:
-                return _last_line(execution)
-            parts = (token, tests.before, tests.with_imports(check), names, errors)
+                return _find_last_line(execution)
+            parts = (token, tests.before, tests.add_imports(check), names, errors)
             start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start()"
-            execution, sent = await run(checker, begin + start)
+            execution, sent = await run_step(checker, begin + start)
             while execution.error is None:
                 kind, *rest = json.loads(sent)
                 if kind != "call":
                     return None if kind == NOT_PLAIN else "" if kind == PASSED else rest[0]
-                execution, result = await run(answer, f"_answer.call({token!r}, {rest[0]!r})")
+                execution, result = await run_step(answer, f"_answer.perform_request({token!r}, {rest[0]!r})")
                 if execution.error is not None or execution.variables_lost or not result:
-                    return _last_line(execution)
-                execution, sent = await run(checker, f"_tests.go_on({result!r})")
-            return _last_line(execution)
+                    return _find_last_line(execution)
+                execution, sent = await run_step(checker, f"_tests.pass_result({result!r})")
+            return _find_last_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
         """Run a check in the answer's process, because the check passes its own functions or objects to the answer."""
@@ -176,16 +176,16 @@ class PassesTests:
             if execution.error is None:
                 execution = await session.run(f"{check}\n__import__('os').write(1, {word!r}.encode())\nNone")
         if execution.error is not None or not execution.stdout.endswith(word):
-            return _last_line(execution)
+            return _find_last_line(execution)
         return ""
 
-    async def _against_pairs(self, code: str, tests: UnitTests) -> list[str]:
+    async def _check_pairs(self, code: str, tests: UnitTests) -> list[str]:
         for stdin, expected in tests.pairs:
             # Append a statement, so that the session does not print the value of an expression in the last line.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
-                return [f"{_last_line(execution)} (input {stdin[:60]!r})"]
-            if _lines(execution.stdout) != _lines(expected):
+                return [f"{_find_last_line(execution)} (input {stdin[:60]!r})"]
+            if _split_lines(execution.stdout) != _split_lines(expected):
                 return [f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"]
         return []
 
@@ -231,13 +231,13 @@ def read_tests(sample: Sample) -> UnitTests:
             return UnitTests(about.get("prompt", ""), name, (f"{about['test']}\ncheck({name})",))
         if "test_list" in about:
             setup = "\n".join([about.get("test_setup_code") or "", *about.get("test_imports", ())])
-            if list_unbound_names(_parse_or_nothing(setup)) - set(sys.stdlib_module_names):
+            if list_unbound_names(_parse_module(setup)) - set(sys.stdlib_module_names):
                 # The setup uses the answer's classes, so it runs after the answer.
                 return UnitTests("", "", tuple(f"{setup}\n{test}" for test in about["test_list"]))
             return UnitTests(setup, "", tuple(map(str, about["test_list"])))
         pairs = about.get("input_output", about)
         pairs = json.loads(pairs) if isinstance(pairs, str) else pairs
-        read = tuple(zip(map(_write_text, pairs["inputs"]), map(_write_text, pairs["outputs"]), strict=True))
+        read = tuple(zip(map(_join_lines, pairs["inputs"]), map(_join_lines, pairs["outputs"]), strict=True))
     except (KeyError, TypeError, ValueError) as error:
         raise ScoringError(
             f"passes_tests: sample {sample.id!r} has no tests in its metadata ({type(error).__name__}: {error}); "
@@ -248,9 +248,9 @@ def read_tests(sample: Sample) -> UnitTests:
     return UnitTests(pairs=read)
 
 
-def program(answer: str, tests: UnitTests) -> tuple[str, str]:
+def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
     """Find the program to test and prepend the code that runs before it; return also the form of the answer."""
-    wanted = tests.functions(tests.checks[0]) if tests.checks else ()
+    wanted = tests.list_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
     # The whole answer may be the rest of a function, or a program that prints nothing.
     code, form = (found.code, found.form) if found else (answer, "bare")
@@ -267,24 +267,22 @@ def _put_futures_first(code: str) -> str:
     """Move each `from __future__ import` to the beginning of the program."""
     lines = code.splitlines(keepends=True)
     futures = [
-        node
-        for node in _parse_or_nothing(code).body
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        node for node in _parse_module(code).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
     ]
     for node in futures:
         lines[node.lineno - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - node.lineno + 1)
     return "".join(f"{ast.unparse(node)}\n" for node in futures) + "".join(lines)
 
 
-def _write_text(value: Any) -> str:
+def _join_lines(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
-def _last_line(execution: Execution) -> str:
+def _find_last_line(execution: Execution) -> str:
     return (execution.error or "the program ended before its test").splitlines()[-1][:200]
 
 

@@ -18,7 +18,7 @@ from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox
-from evalsuite.sandbox.execution import as_event, find_version
+from evalsuite.sandbox.execution import compute_table_key, encode_files
 from evalsuite.sandbox.sandbox import TIMEOUT
 from evalsuite.solvers.program_text import find_last_answer, find_program
 
@@ -68,7 +68,7 @@ async def _write_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
     """Describe the installed packages, and the tables by the output of `describe`."""
-    installed = f"Programs run in {sandbox.environment.mentioned}; nothing can be installed."
+    installed = f"Programs run in {sandbox.environment.description}; nothing can be installed."
     if not tables:
         return installed
     execution = await sandbox.run(describe(list(tables)), tables, seconds)
@@ -133,7 +133,7 @@ class ProgramSolver:
 
     async def _describe(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
         """Describe tables once for all samples that use the same tables."""
-        versions = await run_in_thread(lambda: [find_version(source) for source in tables.values()])
+        versions = await run_in_thread(lambda: [compute_table_key(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
         lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
         async with lock:
@@ -171,7 +171,7 @@ def _make_event(code: str, execution: Execution) -> Mapping[str, Any]:
         "timed_out": execution.timed_out,
         "seconds": execution.seconds,
         "tier": execution.tier,
-        **as_event(execution.files),
+        **encode_files(execution.files),
     }
 
 

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.core.threads import run_in_thread
 from evalsuite.sandbox import tiers
-from evalsuite.sandbox.environments import own_environment, own_interpreter
+from evalsuite.sandbox.environments import get_own_environment, get_own_interpreter
 from evalsuite.sandbox.tiers import explain_failures
 from evalsuite.tools.execution import ToolFailure
 
@@ -128,7 +128,7 @@ class Live:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=complaints,
-                env=tiers.program_variables(own_interpreter()),
+                env=tiers.list_program_variables(get_own_interpreter()),
                 start_new_session=True,
             ) as process:
                 try:
@@ -141,7 +141,7 @@ class Live:
 
 def command(bwrap: str, folder: Path) -> list[str]:
     """Make the sandbox's command, with the network, the tools' folder and our driver."""
-    words = tiers.bubblewrap_command(bwrap, own_environment())
+    words = tiers.build_bubblewrap_command(bwrap, get_own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:
@@ -150,12 +150,12 @@ def command(bwrap: str, folder: Path) -> list[str]:
     at = words.index("--remount-ro")
     words[at:at] = shown
     end = words.index("--")
-    return [*words[: end + 1], own_interpreter().executable, "-s", "-S", "-B", "-c", _write_program()]
+    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", _write_program()]
 
 
 def _write_program() -> str:
     # Add the packages' paths here, because -S leaves them out and a virtual environment has other paths.
-    return f"import sys; sys.path += {list(own_environment().packages)!r}\n" + DRIVER.read_text(
+    return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")
 

@@ -11,7 +11,7 @@ import pytest
 from evalsuite import scorers
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.scorers.foreign import ForeignCase, find_documents, make_scorer, read_number, snake_case
+from evalsuite.scorers.foreign import ForeignCase, convert_to_snake_case, convert_value, find_documents, make_scorer
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -213,11 +213,11 @@ def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
 
 
 def test_names_and_numbers_are_converted() -> None:
-    assert snake_case("Answer Relevancy [GEval]") == "answer_relevancy_geval"
-    assert read_number(True, "yes") == Score(1.0, "yes")
+    assert convert_to_snake_case("Answer Relevancy [GEval]") == "answer_relevancy_geval"
+    assert convert_value(True, "yes") == Score(1.0, "yes")
     for value in (None, "good"):
         with pytest.raises(ScoringError, match="in place of a number"):
-            read_number(value)
+            convert_value(value)
 
 
 def test_arguments_distinguish_metrics_in_fingerprints() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.environments import get_own_environment
 from tests.wheels import needs_uv, write_wheel
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_a_named_environment_is_in_prompt_record_and_report_and_files_are_kept(
     named = suite.records()[0]
     assert "Programs run in Python 3." in named["transcript"]["messages"][0]["content"]
     assert "programs.txt (Python 3." in suite.rendered()
-    assert named["fingerprints"]["programs"] != own_environment().fingerprint
+    assert named["fingerprints"]["programs"] != get_own_environment().fingerprint
     (artefact,) = (suite.runs()[-1] / "artefacts").iterdir()
     assert artefact.name.endswith("-1-length.txt")
     assert artefact.read_text() == "1.0"
@@ -115,7 +115,7 @@ def test_without_the_environment_the_program_lacks_its_package_and_the_record_sh
     (own,) = suite.records()
     assert own["facts"]["program"] == "package missing"
     assert own["facts"]["package"] == "ruler"
-    assert own["fingerprints"]["programs"] == own_environment().fingerprint
+    assert own["fingerprints"]["programs"] == get_own_environment().fingerprint
 
 
 @needs_uv

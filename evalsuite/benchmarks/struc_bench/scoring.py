@@ -26,7 +26,7 @@ from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import Format, TableScore, h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.results.tally import UNMEASURED, Estimate, Tally
-from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.environments import get_own_environment
 from evalsuite.sandbox.sandbox import Sandbox
 from evalsuite.solvers.single_call import generate
 
@@ -312,7 +312,7 @@ class TexCheck:
 
 def _make_sandbox(tex: Path) -> Sandbox:
     """Make a sandbox whose programs can also read TeX's files."""
-    own, root = own_environment(), tex.resolve().parents[2]
+    own, root = get_own_environment(), tex.resolve().parents[2]
     # TeX Live's own installer puts everything into one folder, three levels above the program.
     folders = (*filter(Path.is_dir, map(Path, TEX_FOLDERS)), *([root] if root != Path("/") else []))
     visible = replace(own, packages=(*own.packages, *map(str, folders)))

@@ -16,7 +16,7 @@ import struct
 CallNumbers = dict[str, tuple[int | None, int | None]]
 
 
-def _read_numbers(table: str) -> CallNumbers:
+def _parse_call_numbers(table: str) -> CallNumbers:
     """Parse entries `name x86_64-number aarch64-number`; `-` means that the machine type lacks the system call."""
     entries = (entry.split() for entry in table.split(","))
     return {name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in entries}
@@ -24,42 +24,42 @@ def _read_numbers(table: str) -> CallNumbers:
 
 DENIED = {
     # Other processes' memory and descriptors; performance counters, BPF, page faults, asynchronous calls.
-    **_read_numbers(
+    **_parse_call_numbers(
         "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, "
         "pidfd_getfd 438 438, kcmp 312 272, perf_event_open 298 241, bpf 321 280, userfaultfd 323 282, "
         "io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427"
     ),
     # Namespaces and mounts; files opened by handle.
-    **_read_numbers(
+    **_parse_call_numbers(
         "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, "
         "open_tree 428 428, move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, "
         "mount_setattr 442 442, name_to_handle_at 303 264, open_by_handle_at 304 265"
     ),
     # Keyrings, and memory that no limit counts.
-    **_read_numbers(
+    **_parse_call_numbers(
         "add_key 248 217, request_key 249 218, keyctl 250 219, shmget 29 194, semget 64 190, msgget 68 186, "
         "mq_open 240 180, memfd_create 319 279, memfd_secret 447 447"
     ),
     # Sockets. A connected pair of streams is allowed. bind and connect would make a socket reachable by other
     # programs, and setsockopt would enlarge buffers, which no limit counts.
-    **_read_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
+    **_parse_call_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
     # Locks and watches on files, because the host's processes use the same files.
-    **_read_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
+    **_parse_call_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
     # Administration of the machine.
-    **_read_numbers(
+    **_parse_call_numbers(
         "syslog 103 116, acct 163 89, quotactl 179 60, quotactl_fd 443 443, kexec_load 246 104, init_module 175 105, "
         "finit_module 313 273, delete_module 176 106, modify_ldt 154 -"
     ),
 }
 # Calls that, without namespaces, reach other processes and files of the same user.
-UNCONFINED = _read_numbers(
+UNCONFINED = _parse_call_numbers(
     "setsid 112 157, setpgid 109 154, setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
     "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, migrate_pages 256 238, "
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
 # File operations that Landlock cannot restrict. Here they succeed without effect, so that copying files still works.
-IDLE = _read_numbers(
+IDLE = _parse_call_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
 )
@@ -78,7 +78,7 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16, 24
 
 
-def call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
+def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
     """Make the seccomp filter for a machine type, as classic BPF instructions."""
     column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)

@@ -34,26 +34,26 @@ class TableFiles:
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Callable[[], Any]]) -> None:
         self._originals = contents
-        self._contents = {name: content and _in_utf8(content) for name, content in contents.items()}
+        self._contents = {name: content and _convert_to_utf8(content) for name, content in contents.items()}
         self._frames = frames
         self._open = builtins.open
         self._exists = os.path.exists
         self._assigned: dict[str, str] = {}
         self._beforehand: dict[str, tuple[int, int]] = {}
 
-    def install(self) -> None:
+    def install_tables(self) -> None:
         """Write the tables under their own names, and replace the functions that open or find files."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
                     Path(f"{name}.csv").write_bytes(content)
-                    self._beforehand[f"{name}.csv"] = self._state(f"{name}.csv")
+                    self._beforehand[f"{name}.csv"] = self._read_state(f"{name}.csv")
         builtins.open = io.open = self.open
         os.path.exists = os.path.isfile = self.exists
         Path.exists = Path.is_file = lambda path, **_: self.exists(path)  # type: ignore[method-assign]
         pandas: Any = sys.modules.get("pandas")
         if pandas is not None:
-            pandas.read_excel = self._read_any_sheet(pandas.read_excel)
+            pandas.read_excel = self._wrap_read_excel(pandas.read_excel)
         numpy_files: Any = sys.modules.get("numpy.lib._datasource")
         if numpy_files is not None:
             numpy_files._file_openers._file_openers[None] = self.open  # noqa: SLF001 - for `numpy.loadtxt`
@@ -91,13 +91,13 @@ class TableFiles:
             return True
         return known
 
-    def _state(self, name: str) -> tuple[int, int]:
+    def _read_state(self, name: str) -> tuple[int, int]:
         status = os.stat(name)  # noqa: PTH116 - as programs do
         return status.st_mtime_ns, status.st_size
 
     def _is_unchanged(self, file: Any) -> bool:
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
-        return name in self._beforehand and self._exists(name) and self._state(name) == self._beforehand[name]
+        return name in self._beforehand and self._exists(name) and self._read_state(name) == self._beforehand[name]
 
     def _find_extension(self, file: Any) -> str | None:
         """Return a file's extension if a table can be provided in its format."""
@@ -118,10 +118,10 @@ class TableFiles:
             elif kind == JSON:
                 self._frames[name]().to_json(target, orient="records", force_ascii=False)
             else:
-                self._write_text(name, target, "\t" if kind in TABULATED else ",", encoding)
+                self._write_text_table(name, target, "\t" if kind in TABULATED else ",", encoding)
         return target
 
-    def _read_any_sheet(self, usual: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_read_excel(self, usual: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap `read_excel`, so that a program may request the single sheet of a provided table by any name."""
 
         def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
@@ -141,7 +141,7 @@ class TableFiles:
             self._assigned[path] = names[min(len(self._assigned), len(names) - 1)]
         return self._assigned[path]
 
-    def _write_text(self, name: str, target: str, delimiter: str, encoding: str) -> None:
+    def _write_text_table(self, name: str, target: str, delimiter: str, encoding: str) -> None:
         content = self._contents[name]
         original = self._originals[name]
         if encoding == BINARY and delimiter == "," and original is not None:
@@ -149,7 +149,7 @@ class TableFiles:
                 file.write(original)
             return
         encoding = "" if encoding == BINARY else encoding
-        text = self._frames[name]().to_csv(index=False) if content is None else _decode(content, encoding)
+        text = self._frames[name]().to_csv(index=False) if content is None else _decode_table(content, encoding)
         with self._open(target, "w", encoding=encoding or "utf-8", errors="replace", newline="") as stream:
             if delimiter == ",":
                 stream.write(text)
@@ -183,12 +183,12 @@ def find_encoding(content: bytes) -> str:
     return UTF8
 
 
-def _in_utf8(content: bytes) -> bytes:
+def _convert_to_utf8(content: bytes) -> bytes:
     encoding = find_encoding(content)
     return content if encoding == UTF8 else content.decode(encoding, "replace").encode()
 
 
-def _decode(content: bytes, encoding: str) -> str:
+def _decode_table(content: bytes, encoding: str) -> str:
     """Decode a table as UTF-8, or else in the encoding that the program requests."""
     for candidate in (UTF8, encoding):
         with contextlib.suppress(UnicodeDecodeError, LookupError):
@@ -208,15 +208,15 @@ FileStates = dict[str, tuple[int, int]]
 
 def list_files() -> FileStates:
     """List the files in the program's folder with their modification times and sizes."""
-    return {entry.name: _state(entry) for entry in _list_entries()}
+    return {entry.name: _read_state(entry) for entry in _list_entries()}
 
 
-def send_files(before: FileStates) -> None:
+def send_changed_files(before: FileStates) -> None:
     """Send the files that are new or changed since `before` to the host."""
     from .kernel import FILES  # imported here, because the host imports this module without ctypes
 
     with contextlib.suppress(Exception):
-        new = [entry for entry in _list_entries() if before.get(entry.name) != _state(entry)]
+        new = [entry for entry in _list_entries() if before.get(entry.name) != _read_state(entry)]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
@@ -234,7 +234,7 @@ def _list_entries() -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _state(entry: os.DirEntry[str]) -> tuple[int, int]:
+def _read_state(entry: os.DirEntry[str]) -> tuple[int, int]:
     status = entry.stat()
     return status.st_mtime_ns, status.st_size
 

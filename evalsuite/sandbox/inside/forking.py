@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import Limits, kernel, program
 from .isolation import LandlockIsolation, NamespaceIsolation
-from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, keep_only
+from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, close_other_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,28 +72,28 @@ class ForkingInterpreter:
             )
         except OSError as error:
             sys.exit(str(error))
-        self._load(setup["preload"])
+        self._import_modules(setup["preload"])
         self.programs: dict[int, ForkedProgram] = {}
         self.by_descriptor: dict[int, ForkedProgram] = {}
         self.poll = select.poll()
         # Register this socket first, so that the host's orders are handled before programs' events.
         self.poll.register(control, select.POLLIN)
 
-    def _load(self, modules: list[str]) -> None:
+    def _import_modules(self, modules: list[str]) -> None:
         # The current folder may hold modules with names that a package tries to import, such as `tables`.
         own_folder = sys.path.pop(0)
-        with self.isolation.loading_folder() as folder, write_to(folder):
+        with self.isolation.open_loading_folder() as folder, redirect_caches(folder):
             for name in modules:
-                _import(name)
+                _import_module(name)
         sys.path.insert(0, own_folder)
         gc.collect()
         gc.freeze()  # Otherwise, a collection in a forked process would copy every page.
-        self.baseline = kernel.address_space(os.getpid())
+        self.baseline = kernel.read_mapped_bytes(os.getpid())
 
-    def serve(self) -> NoReturn:
+    def serve_host(self) -> NoReturn:
         """Run until the host closes the connection."""
-        self.isolation.verify()
-        self._send(ready=True)
+        self.isolation.verify_isolation()
+        self._send_facts(ready=True)
         while True:
             for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
@@ -112,29 +112,29 @@ class ForkingInterpreter:
             os._exit(0)
         order = json.loads(packet)
         if order["op"] == "start":
-            self._start(order, descriptors)
+            self._start_program(order, descriptors)
             return
         if order["op"] == "load":
-            self._load(order["modules"])
+            self._import_modules(order["modules"])
             return
         forked = self.programs.get(order["key"])
         if order["op"] == "end":
             if forked is not None:
                 forked.stop_clock()
                 forked.kill()
-        elif forked is None or forked.dies_within(0):
-            self._send(key=order["key"], ending="gone", seconds=0.0, alive=False)
+        elif forked is None or forked.wait_for_death(0):
+            self._send_facts(key=order["key"], ending="gone", seconds=0.0, alive=False)
         else:
             forked.start_clock(order["timeout"])
             forked.resume()
 
-    def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
+    def _start_program(self, order: dict[str, Any], descriptors: list[int]) -> None:
         try:
             forked = self._fork_program(order, *descriptors)
         except OSError as error:  # too many descriptors, processes or namespaces at a time
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._send(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
+            self._send_facts(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
         forked.start_clock(order["timeout"])
 
@@ -143,11 +143,11 @@ class ForkingInterpreter:
         with theirs:
             wanted = {STDOUT: out, STDERR: err, CHANNEL: theirs.fileno(), PAYLOAD: payload, FILES: files}
             try:
-                pid = self._fork(wanted, order["key"])
+                pid = self._fork_child(wanted, order["key"])
             except OSError:
                 # Killed programs may still hold the exhausted resource.
                 self._reap_killed()
-                pid = self._fork(wanted, order["key"])
+                pid = self._fork_child(wanted, order["key"])
         for descriptor in (payload, err, files):
             os.close(descriptor)
         ours.setblocking(False)
@@ -161,20 +161,20 @@ class ForkingInterpreter:
     def _reap_killed(self) -> None:
         end = time.monotonic() + DYING_SECONDS
         for forked in [forked for forked in self.programs.values() if forked.killed]:
-            if forked.dies_within(end - time.monotonic()):
+            if forked.wait_for_death(end - time.monotonic()):
                 self._handle_event(forked, forked.pidfd)
 
-    def _fork(self, descriptors: dict[int, int], key: int) -> int:
+    def _fork_child(self, descriptors: dict[int, int], key: int) -> int:
         _keep_spare_descriptors()
-        pid = self.isolation.fork()
+        pid = self.isolation.fork_child()
         if pid == 0:
             try:  # the child must never return into the loop
-                keep_only(descriptors)
+                close_other_descriptors(descriptors)
                 try:
-                    self.isolation.confine(key)
+                    self.isolation.confine_child(key)
                 except OSError as error:
                     program.report_unfit(error)
-                program.serve()
+                program.serve_rounds()
             finally:
                 os._exit(1)
         return pid
@@ -183,7 +183,7 @@ class ForkingInterpreter:
         if descriptor == forked.pidfd:
             while status := forked.read_status():
                 self._handle_status(forked, status)
-            self._reap(forked)
+            self._reap_program(forked)
         elif status := forked.read_status():
             self._handle_status(forked, status)
         else:
@@ -194,7 +194,7 @@ class ForkingInterpreter:
             forked.loaded = True
         elif not forked.loaded:
             self._end_round(forked, "unfit" if status == program.UNFIT else "table")
-        elif forked.running:
+        elif forked.is_running:
             self._end_round(forked, "ok" if status == program.OK else "raised")
 
     def _end_round(self, forked: ForkedProgram, ending: str) -> None:
@@ -203,16 +203,16 @@ class ForkingInterpreter:
         if not alive:
             forked.kill()
         memory = self._sum_memory({forked.pid}) if alive else 0
-        self._send(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
+        self._send_facts(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
-    def _reap(self, forked: ForkedProgram) -> None:
+    def _reap_program(self, forked: ForkedProgram) -> None:
         self._close_channel(forked)
         self._unregister(forked.pidfd)
         del self.programs[forked.key]
-        running, ending = forked.running, forked.reap()
+        running, ending = forked.is_running, forked.reap()
         if running:
             ending = ending if forked.loaded else f"early {ending}"
-            self._send(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
+            self._send_facts(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
 
     def _close_channel(self, forked: ForkedProgram) -> None:
         if forked.channel is not None:
@@ -226,37 +226,37 @@ class ForkingInterpreter:
 
     def _check_limits(self) -> None:
         now = time.monotonic()
-        running = [forked for forked in self.programs.values() if forked.running]
+        running = [forked for forked in self.programs.values() if forked.is_running]
         for forked in running:
             if now >= forked.deadline:
                 forked.kill("timeout")
         if long := [forked for forked in running if now >= forked.started + CHECK_SECONDS]:
-            processes = self.isolation.processes([forked.pid for forked in long])
+            processes = self.isolation.list_processes([forked.pid for forked in long])
             for forked in long:
-                if limit := self._exceeded_limit(forked, processes[forked.pid]):
+                if limit := self._find_exceeded_limit(forked, processes[forked.pid]):
                     forked.kill(limit)
 
-    def _exceeded_limit(self, forked: ForkedProgram, pids: set[int]) -> str:
-        if sum(map(kernel.cpu_seconds, pids)) > forked.cpu_deadline:
+    def _find_exceeded_limit(self, forked: ForkedProgram, pids: set[int]) -> str:
+        if sum(map(kernel.read_cpu_seconds, pids)) > forked.cpu_deadline:
             return "cpu"
         if self._sum_memory(pids) > self.limits.memory:
             return "memory"
         if os.fstat(forked.out).st_size > self.limits.output:
             return "output"
-        return self.isolation.exceeded_limit(forked.key, pids)
+        return self.isolation.find_exceeded_limit(forked.key, pids)
 
     def _sum_memory(self, pids: set[int]) -> int:
         """Sum the bytes that processes have mapped in addition to the warm interpreter's memory."""
-        mapped = sum(max(0, kernel.address_space(pid) - self.baseline) for pid in pids)
-        return mapped + SOCKET_BYTES * kernel.sockets(pids)
+        mapped = sum(max(0, kernel.read_mapped_bytes(pid) - self.baseline) for pid in pids)
+        return mapped + SOCKET_BYTES * kernel.count_sockets(pids)
 
     def _compute_milliseconds_to_wait(self) -> int | None:
-        deadlines = [forked.deadline for forked in self.programs.values() if forked.running]
+        deadlines = [forked.deadline for forked in self.programs.values() if forked.is_running]
         if not deadlines:
             return None
         return max(1, math.ceil(1000 * min(CHECK_SECONDS, min(deadlines) - time.monotonic())))
 
-    def _send(self, **facts: Any) -> None:
+    def _send_facts(self, **facts: Any) -> None:
         self.control.send(json.dumps(facts).encode())
 
 
@@ -268,15 +268,15 @@ def _keep_spare_descriptors() -> None:
         raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
 
 
-def _import(name: str) -> None:
+def _import_module(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
         # Run common operations, so that forked programs inherit the modules and caches that these load.
         if name == "pandas":
-            _use_pandas()
+            _warm_pandas()
         elif name == "matplotlib.pyplot":
-            _use_matplotlib()
+            _warm_matplotlib()
     except Exception:  # noqa: BLE001 - a program that needs the module gets the error
         # Remove partly imported modules, so that a program's own import fails as if nothing had been imported.
         for half_imported in set(sys.modules) - before:
@@ -303,11 +303,11 @@ class ForkedProgram:
     exceeded: str | None = None  # The limit that the program exceeded before it was killed.
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the program is running a round."""
         return self.deadline < math.inf
 
-    def dies_within(self, seconds: float) -> bool:
+    def wait_for_death(self, seconds: float) -> bool:
         """Wait at most this long for the process to die; return whether it died."""
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
@@ -315,7 +315,7 @@ class ForkedProgram:
         """Start the wall-time and CPU-time limits of a round."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
-        self.cpu_deadline = kernel.cpu_seconds(self.pid) + timeout
+        self.cpu_deadline = kernel.read_cpu_seconds(self.pid) + timeout
 
     def stop_clock(self) -> float:
         """End a round; return its seconds."""
@@ -332,7 +332,7 @@ class ForkedProgram:
     def pause(self) -> bool:
         """Stop the process between rounds; return False if the program has other processes, which cannot be stopped."""
         os.kill(self.pid, signal.SIGSTOP)
-        return self.channel is not None and len(self.isolation.processes([self.pid])[self.pid]) == 1
+        return self.channel is not None and len(self.isolation.list_processes([self.pid])[self.pid]) == 1
 
     def resume(self) -> None:
         """Start the next round; discard status bytes that were sent between rounds."""
@@ -349,11 +349,11 @@ class ForkedProgram:
         self.killed = True
         self.exceeded = self.exceeded or exceeded
         with contextlib.suppress(ProcessLookupError):  # the process has died already
-            self.isolation.kill(self.pid)
+            self.isolation.kill_program(self.pid)
 
     def reap(self) -> str:
         """Reap the processes and close all descriptors; return how the program ended."""
-        status = self.isolation.reap(self.pid, self.key)
+        status = self.isolation.reap_program(self.pid, self.key)
         os.close(self.pidfd)
         os.close(self.out)
         if self.channel is not None:
@@ -366,7 +366,7 @@ class ForkedProgram:
 
 
 @contextmanager
-def write_to(folder: str) -> Iterator[None]:
+def redirect_caches(folder: str) -> Iterator[None]:
     """Let packages write caches and temporary files to a folder while they are imported."""
     before, tempfile.tempdir = tempfile.tempdir, folder
     # Otherwise matplotlib would make a folder that each program removes when it ends.
@@ -378,7 +378,7 @@ def write_to(folder: str) -> Iterator[None]:
         del os.environ["MPLCONFIGDIR"]
 
 
-def _use_matplotlib() -> None:
+def _warm_matplotlib() -> None:
     from matplotlib import pyplot as plt
 
     plt.plot([1, 2])
@@ -387,7 +387,7 @@ def _use_matplotlib() -> None:
     plt.close("all")
 
 
-def _use_pandas() -> None:
+def _warm_pandas() -> None:
     import pandas as pd
 
     frame = pd.read_csv(io.StringIO("a,b,c\n1,x,2020-01-01\n2,y,2020-01-02\n3,x,\n"))
@@ -412,4 +412,4 @@ def _use_pandas() -> None:
 
 
 if __name__ == "__main__":
-    ForkingInterpreter(socket.socket(fileno=0)).serve()
+    ForkingInterpreter(socket.socket(fileno=0)).serve_host()

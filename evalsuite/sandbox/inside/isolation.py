@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import LOADING, OWN_FILES, kernel
-from .calls import call_filter
+from .calls import make_call_filter
 from .kernel import STDERR
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class NamespaceIsolation:
         # User 1 has no privileges; this user exists if root started the sandbox (see `launch.py`).
         users = Path("/proc/self/uid_map").read_text("ascii").splitlines()
         self._user = 1 if any(line.split()[0] == "1" for line in users) else 0
-        self._filter = call_filter(platform.machine())
+        self._filter = make_call_filter(platform.machine())
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
 
     @contextmanager
-    def loading_folder(self) -> Iterator[str]:
+    def open_loading_folder(self) -> Iterator[str]:
         """Mount a tmpfs, to which packages may write while they are imported."""
         kernel.mount_tmpfs(LOADING, "size=16m,nr_inodes=256,mode=0700")
         try:
@@ -55,7 +55,7 @@ class NamespaceIsolation:
         finally:
             kernel.unmount(LOADING)
 
-    def fork(self) -> int:
+    def fork_child(self) -> int:
         """Fork; the child, which gets 0, is the first process of a new pid namespace and must call `confine`."""
         kernel.unshare(kernel.NEW_PIDS)
         try:
@@ -67,11 +67,11 @@ class NamespaceIsolation:
             kernel.set_pid_namespace_of_children(self._own_pids)
         return pid
 
-    def confine(self, key: int) -> None:  # noqa: ARG002 - Landlock needs the key
+    def confine_child(self, key: int) -> None:  # noqa: ARG002 - Landlock needs the key
         """Isolate the child; an OSError says which step the kernel refused, and the child must then run no program."""
-        self._isolate(self._limits)
+        self._isolate_process(self._limits)
 
-    def _isolate(self, limits: Limits) -> None:
+    def _isolate_process(self, limits: Limits) -> None:
         # kill(0, ...) reaches a process group across pid namespaces, so leave the warm interpreter's group.
         os.setsid()
         kernel.unshare(kernel.NEW_MOUNTS)
@@ -79,7 +79,7 @@ class NamespaceIsolation:
         descriptors = {path: os.open(path, os.O_PATH) for path in self._hidden}
         kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
         for path, descriptor in descriptors.items():
-            _mount_again(path, descriptor)
+            _remount_path(path, descriptor)
         # Programs have no /proc, because it would reveal information about the machine.
         kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
         _switch_user(self._user, process)
@@ -90,33 +90,33 @@ class NamespaceIsolation:
         kernel.drop_capabilities()
         kernel.install_seccomp_filter(self._filter)
 
-    def processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
+    def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Find all processes of each program by the pid of its first process."""
-        parents = kernel.parents()
-        return {pid: kernel.descendants(pid, parents) for pid in pids}
+        parents = kernel.map_parents()
+        return {pid: kernel.find_descendants(pid, parents) for pid in pids}
 
-    def exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
+    def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
         """Return an empty text, because the kernel enforces all limits of programs in namespaces."""
         return ""
 
-    def kill(self, pid: int) -> None:
+    def kill_program(self, pid: int) -> None:
         """Kill a program's first process; the kernel then kills all others of its pid namespace."""
         os.kill(pid, 9)
 
-    def reap(self, pid: int, key: int) -> int:  # noqa: ARG002 - Landlock needs the key
+    def reap_program(self, pid: int, key: int) -> int:  # noqa: ARG002 - Landlock needs the key
         """Wait for a dead program; return its wait status."""
         return os.waitpid(pid, 0)[1]
 
-    def verify(self) -> None:
+    def verify_isolation(self) -> None:
         """Fork a trial program that must not be able to fork; if it can, end this process with the reason."""
-        pid = self.fork()
+        pid = self.fork_child()
         if pid == 0:
             self._try_to_fork()
         if os.waitpid(pid, 0)[1]:
             os._exit(1)
 
     def _try_to_fork(self) -> NoReturn:
-        if not _try_to_confine(self._isolate, dataclasses.replace(self._limits, processes=1)):
+        if not _try_to_confine(self._isolate_process, dataclasses.replace(self._limits, processes=1)):
             os._exit(1)
         try:
             os.fork()
@@ -126,7 +126,7 @@ class NamespaceIsolation:
         os._exit(1)
 
 
-def _mount_again(path: str, descriptor: int) -> None:
+def _remount_path(path: str, descriptor: int) -> None:
     """Mount a folder or file that the program's own mounts have hidden."""
     outermost_first = reversed(Path(path).parents)
     for folder in (folder for folder in outermost_first if not folder.exists()):
@@ -173,10 +173,10 @@ _FIRST_USER, _USERS = 20_000, 40_000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def explain_absence(code: int) -> str:
+def explain_missing_landlock(code: int) -> str:
     """Explain why the kernel reports no Landlock version, from the error number of the system call."""
     # If a container's engine is older than Landlock, its filter hides the call (ENOSYS) instead of refusing it.
-    hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_or_nothing("/proc/self/status")
+    hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_text_if_any("/proc/self/status")
     if code in {errno.EPERM, errno.EACCES} or hides:
         return (
             "a seccomp filter blocks it, most often a container's: start the container with --security-opt "
@@ -187,14 +187,14 @@ def explain_absence(code: int) -> str:
     return "this kernel has none"
 
 
-def _read_or_nothing(path: str) -> str:
+def _read_text_if_any(path: str) -> str:
     try:
         return Path(path).read_text("utf-8", "replace")
     except OSError:
         return ""
 
 
-def version() -> int:
+def read_landlock_version() -> int:
     """Return the kernel's Landlock version; 0 if it has none."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
@@ -204,18 +204,20 @@ class LandlockIsolation:
 
     def __init__(self, limits: Limits, readable: Sequence[str], scratch: str) -> None:
         self._limits, self._scratch = limits, Path(scratch)
-        self._version = version()
+        self._version = read_landlock_version()
         if self._version < OLDEST:
-            reason = f"this kernel has {self._version}" if self._version else explain_absence(ctypes.get_errno())
+            reason = (
+                f"this kernel has {self._version}" if self._version else explain_missing_landlock(ctypes.get_errno())
+            )
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._readable = tuple(readable)
-        self._tasks = _own_tasks()
+        self._tasks = _count_own_tasks()
         # As root, give each program its own user, unless such users could not access their interpreter.
-        self._switches_user = os.geteuid() == 0 and all(map(_is_open_to_all, [*readable, scratch]))
+        self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all, [*readable, scratch]))
         kernel.adopt_orphans()
 
     @contextmanager
-    def loading_folder(self) -> Iterator[str]:
+    def open_loading_folder(self) -> Iterator[str]:
         """Provide a writable folder beside the programs' folders while packages are imported."""
         folder = self._scratch / "loading"
         folder.mkdir(mode=0o700)
@@ -224,11 +226,11 @@ class LandlockIsolation:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def fork(self) -> int:
+    def fork_child(self) -> int:
         """Fork; the child, which gets 0, must call `confine`."""
         return os.fork()
 
-    def confine(self, key: int) -> None:
+    def confine_child(self, key: int) -> None:
         """Isolate the child; an OSError says which step the kernel refused, and the child must then run no program."""
         os.setsid()
         kernel.die_with_parent()
@@ -253,7 +255,7 @@ class LandlockIsolation:
             self._limits, processes=processes if self._switches_user else self._tasks + 4 * processes, core=0
         )
         kernel.install_seccomp_filter(
-            call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
+            make_call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
         )
 
     def _restrict_files(self, own: int, readable: Sequence[int], devices: Sequence[int]) -> None:
@@ -262,31 +264,31 @@ class LandlockIsolation:
         scopes = _SCOPES if self._version >= 6 else 0
         sizes = {3: 8, 4: 16, 5: 16}
         attributes = struct.pack("<QQQ", files, network, scopes)[: sizes.get(self._version, 24)]
-        ruleset = _call(_CREATE, attributes, len(attributes), 0)
+        ruleset = _call_landlock(_CREATE, attributes, len(attributes), 0)
         rights = [(own, _ALL_OF_VERSION_3)]
         rights += [(descriptor, _EXECUTE | _READ | _LIST) for descriptor in readable]
         rights += [(descriptor, _READ | _WRITE) for descriptor in devices]
         for descriptor, access in rights:
             is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
             rule = struct.pack("<Qi", access if is_folder else access & _OF_A_FILE, descriptor)
-            _call(_ADD, ruleset, 1, rule, 0)
+            _call_landlock(_ADD, ruleset, 1, rule, 0)
         kernel.forbid_new_privileges()
-        _call(_RESTRICT, ruleset, 0)
+        _call_landlock(_RESTRICT, ruleset, 0)
         for descriptor in (ruleset, own, *readable, *devices):
             os.close(descriptor)
 
-    def processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
+    def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Find all processes of each program: the members of the program's process group."""
-        groups = kernel.process_groups()
+        groups = kernel.list_process_groups()
         return {pid: groups.get(pid, set()) for pid in pids}
 
-    def exceeded_limit(self, key: int, pids: set[int]) -> str:
+    def find_exceeded_limit(self, key: int, pids: set[int]) -> str:
         """Name an exceeded limit among those that the kernel does not enforce with Landlock; empty if there is none."""
-        if sum(map(kernel.threads, pids)) > self._limits.processes:
+        if sum(map(kernel.count_threads, pids)) > self._limits.processes:
             return "processes"
-        return "files" if _size(self._scratch / str(key), self._limits.files) > self._limits.files else ""
+        return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""
 
-    def kill(self, pid: int) -> None:
+    def kill_program(self, pid: int) -> None:
         """Kill a program with its whole process group."""
         try:
             os.killpg(pid, signal.SIGKILL)
@@ -294,7 +296,7 @@ class LandlockIsolation:
             # The process has not become the leader of its group yet.
             os.kill(pid, signal.SIGKILL)
 
-    def reap(self, pid: int, key: int) -> int:
+    def reap_program(self, pid: int, key: int) -> int:
         """Kill and reap the remaining processes of a dead program; return its first process's wait status."""
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
@@ -305,18 +307,18 @@ class LandlockIsolation:
         shutil.rmtree(self._scratch / str(key), ignore_errors=True)
         return status
 
-    def verify(self) -> None:
+    def verify_isolation(self) -> None:
         """Fork a trial program that must not reach this machine; if it can, end this process with the reason."""
         pid = os.fork()
         if pid == 0:
-            os._exit(self._try_to_read())
+            os._exit(self._try_to_read_files())
         # Wait until the trial ends by itself, because `reap` kills processes that are still running.
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        if self.reap(pid, 0):
+        if self.reap_program(pid, 0):
             os._exit(1)
 
-    def _try_to_read(self) -> int:
-        if not _try_to_confine(self.confine, 0):
+    def _try_to_read_files(self) -> int:
+        if not _try_to_confine(self.confine_child, 0):
             return 1
         for path in ("/", "/proc/self/status", "/etc/passwd"):
             try:
@@ -338,7 +340,7 @@ def _try_to_confine(confine: Callable[[Any], None], argument: object) -> bool:
     return True
 
 
-def _call(number: int, *args: object) -> int:
+def _call_landlock(number: int, *args: object) -> int:
     result = int(_libc.syscall(ctypes.c_long(number), *args))
     if result < 0:
         code = ctypes.get_errno()
@@ -346,11 +348,11 @@ def _call(number: int, *args: object) -> int:
     return result
 
 
-def _is_open_to_all(path: str) -> bool:
+def _is_reachable_by_all(path: str) -> bool:
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in Path(path).resolve().parents)
 
 
-def _own_tasks() -> int:
+def _count_own_tasks() -> int:
     """Count the processes and threads of this user, as the kernel counts them for its limit."""
     user, tasks = os.getuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
@@ -360,7 +362,7 @@ def _own_tasks() -> int:
     return tasks
 
 
-def _size(folder: Path, enough: int) -> int:
+def _sum_file_bytes(folder: Path, enough: int) -> int:
     """Sum the bytes below a folder, plus one block per entry, until the sum exceeds `enough`."""
     total, folders = 0, [folder]
     while folders and total <= enough:

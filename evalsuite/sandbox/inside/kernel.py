@@ -27,7 +27,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _call(name: str, *args: object) -> None:
+def _call_libc(name: str, *args: object) -> None:
     if getattr(_libc, name)(*args):
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
@@ -35,62 +35,62 @@ def _call(name: str, *args: object) -> None:
 
 def unshare(namespaces: int) -> None:
     """Move this process to new namespaces; a new pid namespace affects only future children."""
-    _call("unshare", ctypes.c_int(namespaces))
+    _call_libc("unshare", ctypes.c_int(namespaces))
 
 
 def set_pid_namespace_of_children(descriptor: int) -> None:
     """Put future children into a pid namespace."""
-    _call("setns", ctypes.c_int(descriptor), ctypes.c_int(NEW_PIDS))
+    _call_libc("setns", ctypes.c_int(descriptor), ctypes.c_int(NEW_PIDS))
 
 
 def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) -> None:
     """Mount a new, empty tmpfs over `target`."""
-    _call("mount", b"tmpfs", target.encode(), b"tmpfs", ctypes.c_ulong(flags), options.encode())
+    _call_libc("mount", b"tmpfs", target.encode(), b"tmpfs", ctypes.c_ulong(flags), options.encode())
 
 
 def unmount(target: str) -> None:
     """Remove the last mount at `target`; files that are still open there stay usable."""
-    _call("umount2", target.encode(), ctypes.c_int(_DETACH))
+    _call_libc("umount2", target.encode(), ctypes.c_int(_DETACH))
 
 
 def bind_mount(source: str, target: str) -> None:
     """Mount a folder or file at a second path; a read-only source stays read-only."""
-    _call("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
+    _call_libc("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
-def _set(option: int, value: int) -> None:
-    _call("prctl", ctypes.c_int(option), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
+def _set_process_option(option: int, value: int) -> None:
+    _call_libc("prctl", ctypes.c_int(option), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
 
 
 def make_dumpable() -> None:
     """Let a process that has changed its user write its own files in /proc again."""
-    _set(_SET_DUMPABLE, 1)
+    _set_process_option(_SET_DUMPABLE, 1)
 
 
 def forbid_inspection() -> None:
     """Keep other processes of the same user from reading this process's memory and from stopping it."""
-    _set(_SET_DUMPABLE, 0)
+    _set_process_option(_SET_DUMPABLE, 0)
 
 
 def die_with_parent() -> None:
     """Have the kernel kill this process when its parent ends."""
-    _set(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    _set_process_option(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
     """Make this process the parent of descendants whose own parent has ended."""
-    _set(_SET_SUBREAPER, 1)
+    _set_process_option(_SET_SUBREAPER, 1)
 
 
 def forbid_new_privileges() -> None:
     """Give up every way to gain privileges by executing a file."""
-    _set(_SET_NO_NEW_PRIVILEGES, 1)
+    _set_process_option(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
     """Give up all capabilities, and every way to gain privileges by executing a file."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    _call("capset", header, (ctypes.c_uint32 * 6)())
+    _call_libc("capset", header, (ctypes.c_uint32 * 6)())
     forbid_new_privileges()
 
 
@@ -101,15 +101,15 @@ def switch_user(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-class _Filter(ctypes.Structure):
+class _SeccompProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
 def install_seccomp_filter(instructions: bytes) -> None:
     """Apply a seccomp filter (a BPF program of 8 bytes per instruction) to this process and its descendants."""
-    program = _Filter(len(instructions) // 8, instructions)
+    program = _SeccompProgram(len(instructions) // 8, instructions)
     zero = ctypes.c_ulong(0)
-    _call("prctl", ctypes.c_int(_SET_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
+    _call_libc("prctl", ctypes.c_int(_SET_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
 
 
 def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
@@ -134,7 +134,7 @@ def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
 STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
-def keep_only(descriptors: dict[int, int]) -> None:
+def close_other_descriptors(descriptors: dict[int, int]) -> None:
     """Close all descriptors except these and a new, empty standard input.
 
     `descriptors` maps new numbers, which count up from 1, to open descriptors.
@@ -152,7 +152,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def address_space(pid: int) -> int:
+def read_mapped_bytes(pid: int) -> int:
     """Return the mapped bytes of a process; 0 if it has ended.
 
     Resident bytes would be wrong, because shared memory is resident only in the processes that have touched it.
@@ -163,7 +163,7 @@ def address_space(pid: int) -> int:
         return 0
 
 
-def sockets(pids: Iterable[int]) -> int:
+def count_sockets(pids: Iterable[int]) -> int:
     """Count the open sockets of these processes; a shared socket counts once."""
     names = set()
     for pid in pids:
@@ -175,7 +175,7 @@ def sockets(pids: Iterable[int]) -> int:
     return len(names)
 
 
-def cpu_seconds(pid: int) -> float:
+def read_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and the children that it has waited for; 0 if it has ended."""
     try:
         return sum(map(int, _read_stat(pid)[11:15])) / TICKS
@@ -183,7 +183,7 @@ def cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-def threads(pid: int) -> int:
+def count_threads(pid: int) -> int:
     """Count a process's threads; 0 if it has ended."""
     try:
         return int(_read_stat(pid)[17])
@@ -191,12 +191,12 @@ def threads(pid: int) -> int:
         return 0
 
 
-def parents() -> dict[int, int]:
+def map_parents() -> dict[int, int]:
     """Map every living process to its parent."""
     return {pid: parent for pid, parent, _ in _list_living_processes()}
 
 
-def process_groups() -> dict[int, set[int]]:
+def list_process_groups() -> dict[int, set[int]]:
     """List the living processes by process group."""
     members: dict[int, set[int]] = {}
     for pid, _, group in _list_living_processes():
@@ -204,7 +204,7 @@ def process_groups() -> dict[int, set[int]]:
     return members
 
 
-def descendants(root: int, parents: dict[int, int]) -> set[int]:
+def find_descendants(root: int, parents: dict[int, int]) -> set[int]:
     """Find a process and its descendants."""
     tree = {root}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:

@@ -33,8 +33,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import kernel
-from .calls import AUDIT_ARCH, call_filter
-from .files import TableFiles, find_encoding, list_files, save_open_figures, send_files
+from .calls import AUDIT_ARCH, make_call_filter
+from .files import TableFiles, find_encoding, list_files, save_open_figures, send_changed_files
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 if TYPE_CHECKING:
@@ -48,16 +48,16 @@ LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 _first_process: set[int] = set()
 
 
-def serve() -> NoReturn:
+def serve_rounds() -> NoReturn:
     """Run rounds, which share their variables, until the channel closes."""
-    names = prepare()
+    names = prepare_process()
     number = 0
     while True:
         number += 1
         status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
             os._exit(0)  # The program forked this process, which has now reached the program's end.
-        _kill_others()
+        _kill_other_processes()
         try:
             os.write(CHANNEL, status)
             go_on = os.read(CHANNEL, 1)
@@ -67,16 +67,16 @@ def serve() -> NoReturn:
             os._exit(0)
 
 
-def prepare() -> dict[str, Any]:
+def prepare_process() -> dict[str, Any]:
     """Make this process a program's first process; return the program's global variables."""
     _first_process.add(os.getpid())
-    _fresh_streams()
+    _reopen_streams()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     names = vars(module)
     sys.argv = ["program.py"]
     vars(builtins).update(exit=sys.exit, quit=sys.exit)  # `site`, which normally sets these, is not imported
-    names.update(__file__=sys.argv[0], display=_display)
+    names.update(__file__=sys.argv[0], display=_display_values)
     _seed_generators(names)
     return names
 
@@ -99,7 +99,7 @@ def _seed_generators(names: dict[str, Any]) -> None:
         names["pd"] = sys.modules["pandas"]
 
 
-def _fresh_streams() -> None:
+def _reopen_streams() -> None:
     # `sys.__stdin__` and `sys.__stdout__` keep a stream alive if a program wraps its buffer in another stream.
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     # Flush each line, so that a stopped program's output is complete.
@@ -111,7 +111,7 @@ def _fresh_streams() -> None:
     )
 
 
-def _kill_others() -> None:
+def _kill_other_processes() -> None:
     """Kill the program's other processes, because only this process is stopped between rounds."""
     try:
         os.kill(-1, signal.SIGKILL)
@@ -124,7 +124,7 @@ def _kill_others() -> None:
 def run_round(names: dict[str, Any], title: str) -> bytes:
     """Run one round; return its status. `title` replaces the file name in tracebacks."""
     try:
-        code, earlier, is_last = _load(names)
+        code, earlier, is_last = _load_payload(names)
     except ModuleNotFoundError as error:
         _report_error(
             f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that evalsuite_program_env names"
@@ -135,33 +135,33 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
         return NO_TABLE
     with contextlib.suppress(OSError):  # closed by the program in an earlier round
         os.write(CHANNEL, LOADED)
-    _repeat(earlier, names)
+    _repeat_rounds(earlier, names)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
     program, before = Program(code, title, names), list_files()
-    steps: list[Callable[[], None]] = [program.run, lambda: save_open_figures(before)]
+    steps: list[Callable[[], None]] = [program.run_code, lambda: save_open_figures(before)]
     if is_last:
         # As Python does before it exits, wait for threads, then call registered functions.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
     else:
-        steps += [program.show]
+        steps += [program.show_value]
     # Flushing may also fail, because the program may have replaced or closed its output.
-    errors = list(filter(None, map(_catch_error, [*steps, _flush])))
+    errors = list(filter(None, map(_catch_error, [*steps, _flush_output])))
     if os.getpid() in _first_process:
-        send_files(before)
+        send_changed_files(before)
     if errors:
         _report_error(errors[0])
     return RAISED if errors else OK
 
 
-def _repeat(earlier: list[str], names: dict[str, Any]) -> None:
+def _repeat_rounds(earlier: list[str], names: dict[str, Any]) -> None:
     """Run the earlier rounds again without output, because some hosts keep no variables between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     for number, code in enumerate(earlier, 1):
-        _catch_error(Program(code, f"<program {number}>", names).run)
-        _catch_error(_flush)
+        _catch_error(Program(code, f"<program {number}>", names).run_code)
+        _catch_error(_flush_output)
     os.dup2(printed, STDOUT)
 
 
@@ -183,7 +183,7 @@ class Program:
         self._code, self._title, self._names = code, title, names
         self._value: Any = None
 
-    def run(self) -> None:
+    def run_code(self) -> None:
         """Run the code; keep the value of its last expression."""
         tree = ast.parse(self._code, self._title)
         if "pip" in self._code:
@@ -194,11 +194,11 @@ class Program:
         if "IPython" in self._code or "get_ipython" in self._code:
             _imitate_notebook(self._names)
         final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        self._evaluate(tree, "exec")
+        self._execute_tree(tree, "exec")
         if isinstance(final, ast.Expr):
-            self._value = self._evaluate(ast.Expression(final.value), "eval")
+            self._value = self._execute_tree(ast.Expression(final.value), "eval")
 
-    def _evaluate(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
+    def _execute_tree(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
         """Run code, which may contain top-level `await` as in a notebook."""
         code = compile(tree, self._title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         result = eval(code, self._names)  # noqa: S307 - this is the sandbox
@@ -208,19 +208,19 @@ class Program:
             return asyncio.run(result)
         return result
 
-    def show(self) -> None:
+    def show_value(self) -> None:
         """Print the value unless it is None."""
         if self._value is not None:
             print(self._value)  # noqa: T201 - the program's output
 
     def show_unless_printed(self) -> None:
         """Print the value if the program has printed nothing else."""
-        _flush()
+        _flush_output()
         if os.fstat(STDOUT).st_size == 0:
-            self.show()
+            self.show_value()
 
 
-def _display(*values: Any) -> None:
+def _display_values(*values: Any) -> None:
     for value in values:
         print(value)  # noqa: T201 - the program's output
 
@@ -238,7 +238,7 @@ def _imitate_notebook(names: dict[str, Any]) -> None:
     except ImportError:
         package: Any = types.ModuleType("IPython")
         package.display = display = types.ModuleType("IPython.display")
-        vars(display).update(display=_display, clear_output=lambda **_: None, HTML=str, Markdown=str)
+        vars(display).update(display=_display_values, clear_output=lambda **_: None, HTML=str, Markdown=str)
         package.get_ipython = Shell
         sys.modules.update({"IPython": package, "IPython.display": display})
 
@@ -251,12 +251,12 @@ def _ignore_installations() -> None:
     if popen.__name__ == "start":
         return
 
-    def start(self: Any, args: Any, *others: Any, **options: Any) -> None:
+    def start_process(self: Any, args: Any, *others: Any, **options: Any) -> None:
         if _is_needless_installation(args):
             args, options = [sys.executable, "-I", "-S", "-c", ""], {**options, "shell": False}
         popen(self, args, *others, **options)
 
-    subprocess.Popen.__init__ = start  # type: ignore[method-assign]
+    subprocess.Popen.__init__ = start_process  # type: ignore[method-assign]
     os.system = lambda command: 0 if _is_needless_installation(command) else system(command)
 
 
@@ -276,7 +276,7 @@ def _is_needless_installation(command: Any) -> bool:
     return bool(packages)
 
 
-def _flush() -> None:
+def _flush_output() -> None:
     """Flush standard output, and the original stream if the program has replaced it."""
     with contextlib.suppress(Exception):
         if sys.__stdout__ is not None and sys.__stdout__ is not sys.stdout:
@@ -284,7 +284,7 @@ def _flush() -> None:
     sys.stdout.flush()
 
 
-def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
+def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     """Read the payload: define its tables as variables and provide the standard input."""
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
@@ -293,12 +293,12 @@ def _load(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     frames: dict[str, Callable[[], Any]] = {}
     for table in header["tables"]:
         content, name = os.pread(PAYLOAD, table["size"], at), table["name"]
-        frames[name] = partial(_frame, content, table["format"], table["header_rows"])
+        frames[name] = partial(_make_frame, content, table["format"], table["header_rows"])
         names[name] = frames[name]()
         files[name] = content if table["format"] == "csv" else None
         at += table["size"]
     if files:
-        TableFiles(files, frames).install()
+        TableFiles(files, frames).install_tables()
     if header["stdin"] is not None:
         _provide_stdin(os.pread(PAYLOAD, header["stdin"], at))
     return str(header["code"]), list(header["earlier"]), bool(header["last"])
@@ -322,7 +322,7 @@ def _provide_stdin(content: bytes) -> None:
     builtins.open = io.open = open_input
 
 
-def _frame(content: bytes, kind: str, header_rows: int) -> Any:
+def _make_frame(content: bytes, kind: str, header_rows: int) -> Any:
     import pandas as pd
 
     if kind == "pickle":
@@ -347,12 +347,12 @@ def _show_error(error: BaseException) -> str:
                 link.__cause__ = link.__context__ = None  # The earlier error was raised and handled within a library.
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
-        return "\n".join(map(_shorten, lines))
+        return "\n".join(map(_shorten_line, lines))
     except BaseException:  # noqa: BLE001 - the program may define exceptions that cannot be formatted
         return type(error).__name__
 
 
-def _shorten(line: str) -> str:
+def _shorten_line(line: str) -> str:
     return line if len(line) <= SHOWN_COLUMNS else f"{line[: SHOWN_COLUMNS - 105]} ... {line[-100:]}"
 
 
@@ -376,7 +376,7 @@ def _report_error(text: str) -> None:
 CHECK_SECONDS = 0.05
 
 
-def run_alone(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
+def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
     """Run a payload's program in a child process; write its ending, output, error and files to the result.
 
     The child cannot forge the result, because it has no descriptor for it and cannot inspect or signal this process.
@@ -423,7 +423,7 @@ def run_alone(payload: str, result: str, seconds: float, most: tuple[int, int, i
 def _run_child(descriptors: dict[int, int]) -> NoReturn:
     """Run the program with these descriptors, in a folder and a process group of its own."""
     try:
-        kernel.keep_only(descriptors)
+        kernel.close_other_descriptors(descriptors)
         try:
             os.setsid()
             kernel.die_with_parent()
@@ -431,11 +431,11 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
             if platform.machine() in AUDIT_ARCH:
                 # Container engines differ: Podman, for example, lets programs make namespaces and mount in them.
                 own = os.getpid()
-                kernel.install_seccomp_filter(call_filter(platform.machine(), own_pid=own, signals_closed=False))
+                kernel.install_seccomp_filter(make_call_filter(platform.machine(), own_pid=own, signals_closed=False))
         except OSError as error:
             report_unfit(error)
         os.chdir(tempfile.mkdtemp())
-        status = run_round(prepare(), "<program>")
+        status = run_round(prepare_process(), "<program>")
         if os.getpid() in _first_process:
             try:
                 os.write(CHANNEL, status)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.sandbox import TableFile
-from evalsuite.sandbox.execution import MOST_BYTES, MOST_FILES, as_event, read_files
+from evalsuite.sandbox.execution import MOST_BYTES, MOST_FILES, encode_files, read_files
 from evalsuite.sandbox.inside.files import HEAD
 
 Lab = Any
@@ -39,7 +39,7 @@ def test_a_figure_that_is_only_shown_becomes_a_picture(tier_lab: Lab) -> None:
     execution = tier_lab.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()")
     (figure,) = execution.files
     assert (figure.name, execution.error) == ("figure_1.png", None)
-    assert base64.b64decode(as_event(execution.files)["figures"][0]["png"]) == figure.content
+    assert base64.b64decode(encode_files(execution.files)["figures"][0]["png"]) == figure.content
 
 
 def test_each_round_of_a_session_has_its_own_files(lab: Lab) -> None:

@@ -192,7 +192,7 @@ libc.prctl(38, 1, 0, 0, 0)
 if libc.prctl(22, 2, ctypes.byref(program), 0, 0):
     sys.exit(f"no filter: {errno.errorcode[ctypes.get_errno()]}")
 from evalsuite.sandbox.inside import isolation
-print(isolation.version(), isolation.explain_absence(ctypes.get_errno()))
+print(isolation.read_landlock_version(), isolation.explain_missing_landlock(ctypes.get_errno()))
 """
 
 
@@ -205,5 +205,5 @@ def test_landlock_behind_a_seccomp_filter_is_told_from_a_kernel_without_it(code:
 
 
 def test_landlock_that_is_off_is_told_from_a_kernel_without_it() -> None:
-    assert "boot parameter" in isolation.explain_absence(errno.EOPNOTSUPP)
-    assert isolation.explain_absence(errno.EINVAL) == "this kernel has none"
+    assert "boot parameter" in isolation.explain_missing_landlock(errno.EOPNOTSUPP)
+    assert isolation.explain_missing_landlock(errno.EINVAL) == "this kernel has none"

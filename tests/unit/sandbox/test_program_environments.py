@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
-from evalsuite.sandbox.environments import NAMED, environment, own_environment
+from evalsuite.sandbox.environments import NAMED, get_own_environment, provide_environment
 from tests.wheels import needs_uv, write_wheel
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def test_an_environment_is_built_once_and_holds_its_packages_alone(
     requirements: Callable[[str], str], tmp_path: Path, new_lab: Callable[..., Lab]
 ) -> None:
     name, messages = requirements(f"# one package\n{write_wheel(tmp_path)}\n"), list[str]()
-    built = environment(name, messages.append)
-    again = environment(name, messages.append)
+    built = provide_environment(name, messages.append)
+    again = provide_environment(name, messages.append)
     assert len(messages) == 1
     assert (built.installed, built.fingerprint) == ({"ruler": "1.0"}, again.fingerprint)
     lab = new_lab(environment=built)
@@ -46,8 +46,8 @@ def test_an_environment_is_built_once_and_holds_its_packages_alone(
 
 @needs_uv
 def test_other_versions_make_another_environment(requirements: Callable[[str], str], tmp_path: Path) -> None:
-    first = environment(requirements(str(write_wheel(tmp_path))))
-    second = environment(requirements(str(write_wheel(tmp_path, "2.0"))))
+    first = provide_environment(requirements(str(write_wheel(tmp_path))))
+    second = provide_environment(requirements(str(write_wheel(tmp_path, "2.0"))))
     assert first.packages != second.packages
     assert first.fingerprint != second.fingerprint
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_built_leaves_nothing_behind_and_says_why(
 ) -> None:
     name = requirements("./no-such-package-1.0-py3-none-any.whl\n")
     with pytest.raises(SandboxUnavailable, match=r"(?s)uv pip install failed.*no-such-package"):
-        environment(name)
+        provide_environment(name)
     assert [path.name for path in (tmp_path / "cache" / "environments").iterdir() if path.is_dir()] == []
 
 
@@ -67,12 +67,12 @@ def test_without_uv_the_message_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="pip install uv"):
-        environment(requirements("pandas==2.2.3\n"))
+        provide_environment(requirements("pandas==2.2.3\n"))
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
     with pytest.raises(SettingsError, match=r"own, treb-2025.*requirements"):
-        environment("treb-1999")
+        provide_environment("treb-1999")
 
 
 def test_the_released_environment_is_pinned_throughout() -> None:
@@ -81,8 +81,8 @@ def test_the_released_environment_is_pinned_throughout() -> None:
 
 
 def test_a_prompt_can_name_the_versions_that_programs_find(lab: Lab) -> None:
-    pandas = own_environment().installed["pandas"]
-    assert f"pandas {pandas}" in own_environment().mentioned
+    pandas = get_own_environment().installed["pandas"]
+    assert f"pandas {pandas}" in get_own_environment().description
     assert lab.run("print(pd.__version__)").stdout == f"{pandas}\n"
 
 
@@ -90,7 +90,7 @@ def test_a_frame_reaches_an_environment_with_another_pandas_as_text(
     requirements: Callable[[str], str], tmp_path: Path, new_lab: Callable[..., Lab]
 ) -> None:
     pd = pytest.importorskip("pandas", reason="pip install 'evalsuite[sandbox]'")
-    own = own_environment()
+    own = get_own_environment()
     # As if its pandas were another version: the folder is that of this environment, the name is not.
     other = type(own)("other", own.interpreter, own.packages, own.installed)
     lab = new_lab(environment=other, preload=("pandas",))

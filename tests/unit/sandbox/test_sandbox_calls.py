@@ -21,7 +21,7 @@ from evalsuite.sandbox.inside.calls import (
     SIGNALS,
     SOCKETPAIR,
     UNCONFINED,
-    call_filter,
+    make_call_filter,
 )
 
 ALLOWED, REFUSED, IDLED = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000
@@ -54,7 +54,7 @@ def test_the_call_numbers_are_those_of_the_kernels_headers(machine: str) -> None
     "options", [{}, {"own_pid": 77}, {"own_pid": 77, "signals_closed": False}], ids=["tier 1", "tier 2", "old"]
 )
 def test_every_jump_of_the_filter_lands_within_it(machine: str, options: dict[str, Any]) -> None:
-    steps = instructions(call_filter(machine, **options))
+    steps = instructions(make_call_filter(machine, **options))
     assert len(steps) <= 4096, "the kernel's limit"
     for at, (_, if_true, if_false, _) in enumerate(steps):
         assert at + 1 + max(if_true, if_false) <= len(steps)
@@ -86,8 +86,8 @@ def answer(program: bytes, machine: str, number: int | None, first: int = 0, sec
 @pytest.mark.parametrize("machine", sorted(AUDIT_ARCH))
 def test_without_namespaces_limits_and_signals_are_for_the_program_alone(machine: str) -> None:
     column = list(AUDIT_ARCH).index(machine)
-    old = call_filter(machine, own_pid=77, signals_closed=False)
-    new = call_filter(machine, own_pid=77)
+    old = make_call_filter(machine, own_pid=77, signals_closed=False)
+    new = make_call_filter(machine, own_pid=77)
     for name, pair in (OWN_ONLY | SIGNALS).items():
         assert answer(old, machine, pair[column], 77) == ALLOWED, name
         assert answer(old, machine, pair[column], 78) == REFUSED, name
@@ -105,6 +105,6 @@ def test_a_pair_of_sockets_is_allowed_only_where_it_cannot_send_to_a_path(machin
     allowed = {
         kind
         for kind in range(1, 11)
-        if answer(call_filter(machine), machine, SOCKETPAIR[machine], 1, kind | flags) == ALLOWED
+        if answer(make_call_filter(machine), machine, SOCKETPAIR[machine], 1, kind | flags) == ALLOWED
     }
     assert allowed == {1, 5}

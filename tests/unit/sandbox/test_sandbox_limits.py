@@ -175,22 +175,22 @@ def test_the_limit_that_a_program_exceeds_is_found(cpu_deadline: float, memory: 
     with tempfile.TemporaryFile() as out:
         os.ftruncate(out.fileno(), printed)
         known = ForkedProgram(isolation, 1, os.getpid(), -1, None, out.fileno(), once=True, cpu_deadline=cpu_deadline)
-        assert interpreter._exceeded_limit(known, {os.getpid()}) == limit
+        assert interpreter._find_exceeded_limit(known, {os.getpid()}) == limit
 
 
 def test_cpu_time_and_memory_are_counted_with_children_and_without_the_dead() -> None:
     from evalsuite.sandbox.inside import kernel
 
-    before = kernel.cpu_seconds(os.getpid())
+    before = kernel.read_cpu_seconds(os.getpid())
     burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    assert wait_for(lambda: kernel.cpu_seconds(burner.pid) >= 0.2)
-    assert kernel.descendants(os.getpid(), kernel.parents()) >= {os.getpid(), burner.pid}
-    assert kernel.address_space(burner.pid) > 1 << 20
+    assert wait_for(lambda: kernel.read_cpu_seconds(burner.pid) >= 0.2)
+    assert kernel.find_descendants(os.getpid(), kernel.map_parents()) >= {os.getpid(), burner.pid}
+    assert kernel.read_mapped_bytes(burner.pid) > 1 << 20
     burner.kill()
-    assert wait_for(lambda: burner.pid not in kernel.parents()), "a zombie does not live"
+    assert wait_for(lambda: burner.pid not in kernel.map_parents()), "a zombie does not live"
     burner.wait()
-    assert kernel.cpu_seconds(os.getpid()) >= before + 0.2
-    assert (kernel.cpu_seconds(burner.pid), kernel.address_space(burner.pid)) == (0, 0)
+    assert kernel.read_cpu_seconds(os.getpid()) >= before + 0.2
+    assert (kernel.read_cpu_seconds(burner.pid), kernel.read_mapped_bytes(burner.pid)) == (0, 0)
 
 
 @pytest.mark.parametrize(

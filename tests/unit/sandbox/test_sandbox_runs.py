@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SandboxError
 from evalsuite.sandbox import Sandbox, TableFile
-from evalsuite.sandbox.environments import own_environment
+from evalsuite.sandbox.environments import get_own_environment
 from evalsuite.sandbox.execution import write_payload
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def test_a_module_that_is_to_be_loaded_beforehand_may_be_missing(new_lab: Callab
 
 
 def test_without_pandas_tables_are_an_error_that_says_what_to_install(new_lab: Callable[..., Lab]) -> None:
-    bare = replace(own_environment(), packages=())
+    bare = replace(get_own_environment(), packages=())
     with pytest.raises(SandboxError, match=r"No module named 'pandas': pip install 'evalsuite\[sandbox\]'"):
         new_lab(environment=bare).run("print(len(df))", {"df": CITIES})
 

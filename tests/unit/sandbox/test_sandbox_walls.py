@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.sandbox import sandbox, tiers
-from evalsuite.sandbox.environments import own_environment, own_interpreter
+from evalsuite.sandbox.environments import get_own_environment, get_own_interpreter
 from evalsuite.sandbox.inside.calls import DENIED
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_the_hosts_files_cannot_be_read(bare: Lab, secret: Path) -> None:
 
 
 def test_nothing_is_seen_but_the_interpreter_its_packages_and_system_libraries(bare: Lab) -> None:
-    allowed = [*tiers.list_python_paths(own_environment()), *tiers.SYSTEM_LIBRARIES, *tiers.SYSTEM_FILES]
+    allowed = [*tiers.list_python_paths(get_own_environment()), *tiers.SYSTEM_LIBRARIES, *tiers.SYSTEM_FILES]
     allowed += ["/sandbox/inside", *tiers.DEVICES]
     found = bare.run(
         "import os\n"
@@ -68,7 +68,7 @@ def test_the_hosts_environment_is_not_there(new_lab: Callable[[], Lab], monkeypa
     environment = ast.literal_eval(found.stdout)
     assert environment.pop("PWD") == "/sandbox"
     assert environment.pop("LC_CTYPE", "C.UTF-8") == "C.UTF-8"
-    assert environment == tiers.program_variables(own_interpreter())
+    assert environment == tiers.list_program_variables(get_own_interpreter())
 
 
 def test_descriptors_of_the_host_are_not_inherited(bare: Lab, secret: Path) -> None:
@@ -110,9 +110,9 @@ def packages_below_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         packages.mkdir(parents=True)
         (packages / "late.py").write_text("HERE = 'imported'\n")
         (packages.parent / "secret.txt").write_text("the answer is 42")
-        own = own_environment()
+        own = get_own_environment()
         more = replace(own, packages=(*own.packages, str(packages)))
-        monkeypatch.setattr(sandbox, "own_environment", lambda: more)
+        monkeypatch.setattr(sandbox, "get_own_environment", lambda: more)
         yield packages
 
 

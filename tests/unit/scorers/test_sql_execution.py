@@ -15,7 +15,7 @@ from evalsuite.core.errors import SandboxUnavailable, ScoringError
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers import sql_execution
 from evalsuite.scorers.sql import find_sql
-from evalsuite.scorers.sql_inside import MOST_ROWS, compare, run_query, same_rows
+from evalsuite.scorers.sql_inside import MOST_ROWS, are_rows_equal, compare_queries, run_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,13 +163,13 @@ def test_results_agree_as_every_order_of_columns_tells() -> None:
             kept = list if ordered else sorted
             told = any(kept(gold) == kept([tuple(row[at] for at in order) for row in other])
                        for order in permutations(range(3)))  # fmt: skip
-            assert same_rows(gold, other, ordered=ordered) == told
+            assert are_rows_equal(gold, other, ordered=ordered) == told
             verdicts.add(told)
     assert verdicts == {True, False}
 
 
 def test_the_outcome_of_the_right_query_comes_first(folder: Path) -> None:
     database = (folder / "towns.sqlite").read_bytes()
-    assert list(compare(database, CITIES, CITIES, "bird", 5)) == [{}, {"same": True, "rows": [4, 4]}]
-    assert list(compare(database, CITIES, "x", "spider", 5)) == [{}, {"failed": 'near "x": syntax error'}]
-    assert list(compare(database, "x", CITIES, "spider", 5)) == [{"gold": 'near "x": syntax error'}]
+    assert list(compare_queries(database, CITIES, CITIES, "bird", 5)) == [{}, {"same": True, "rows": [4, 4]}]
+    assert list(compare_queries(database, CITIES, "x", "spider", 5)) == [{}, {"failed": 'near "x": syntax error'}]
+    assert list(compare_queries(database, "x", CITIES, "spider", 5)) == [{"gold": 'near "x": syntax error'}]

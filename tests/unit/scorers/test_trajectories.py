@@ -10,14 +10,14 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers.trajectories import (
     ToolUse,
-    agrees,
     any_of,
     call,
-    difference,
-    pair,
+    do_calls_agree,
+    match_calls,
     read_call,
     tool_calls,
     tool_uses,
+    write_difference,
 )
 
 A, B, C = (ToolUse(name, {}) for name in "abc")
@@ -49,7 +49,7 @@ def scored(order: Any, expected: Any, *made: tuple[str, dict[str, Any]], **more:
 )
 def test_each_order_holds_where_it_should(made: list[ToolUse], orders: set[str]) -> None:
     every: Any = ("exact", "in_order", "any_order", "subset", "superset")
-    assert {order for order in every if agrees(order, [A, B], made)} == orders
+    assert {order for order in every if do_calls_agree(order, [A, B], made)} == orders
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_a_control_of_an_episode_is_not_a_call_even_if_it_is_malformed(executor:
 
 
 def test_a_choosy_call_is_not_left_without_because_another_came_first() -> None:
-    assert pair([ToolUse("f"), call("f", n=1)], [ToolUse("f", {"n": 1}), ToolUse("f", {"n": 2})]) == [1, 0]
+    assert match_calls([ToolUse("f"), call("f", n=1)], [ToolUse("f", {"n": 1}), ToolUse("f", {"n": 2})]) == [1, 0]
 
 
 def test_a_difference_shows_what_is_missing_and_what_is_too_much() -> None:
     expected = [call("find", city=any_of("Oslo", "OSL")), call("book", seats=2)]
-    lines = difference(expected, [ToolUse("find", {"city": "OSL"}), ToolUse("book", {"seats": 3})])
+    lines = write_difference(expected, [ToolUse("find", {"city": "OSL"}), ToolUse("book", {"seats": 3})])
     assert lines == ['  find(city="Oslo" | "OSL")', "- book(seats=2)", "+ book(seats=3)"]
 
 
@@ -146,7 +146,8 @@ names = st.lists(st.sampled_from("abc").map(ToolUse), max_size=6)
 @given(names, names)
 def test_orders_imply_each_other(expected: list[ToolUse], made: list[ToolUse]) -> None:
     holds: dict[Any, bool] = {
-        order: agrees(order, expected, made) for order in ("exact", "in_order", "any_order", "subset", "superset")
+        order: do_calls_agree(order, expected, made)
+        for order in ("exact", "in_order", "any_order", "subset", "superset")
     }
     assert not holds["exact"] or all(holds.values())
     assert holds["any_order"] == (holds["subset"] and holds["superset"])

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.scorers.two_processes import AnswerProcess, CheckProcess, NotPlainError, decode, encode
+from evalsuite.scorers.two_processes import AnswerProcess, CheckProcess, NotPlainError, decode_value, encode_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ plain = st.recursive(
 
 @given(plain)
 def test_a_plain_value_comes_back_equal_and_of_its_type(value: Any) -> None:
-    back = decode(json.loads(json.dumps(encode(value))))
+    back = decode_value(json.loads(json.dumps(encode_value(value))))
     assert (back, type(back)) == (value, type(value))
 
 
@@ -96,28 +96,28 @@ def test_a_plain_value_comes_back_equal_and_of_its_type(value: Any) -> None:
     ],
 )
 def test_a_value_of_the_standard_library_comes_back(value: Any) -> None:
-    back = decode(json.loads(json.dumps(encode(value))))
+    back = decode_value(json.loads(json.dumps(encode_value(value))))
     assert (back, type(back)) == (value, type(value))
 
 
 def test_a_named_tuple_keeps_its_fields_and_a_counter_its_methods() -> None:
-    back = decode(encode(inspect.ArgInfo([], None, None, {})))
+    back = decode_value(encode_value(inspect.ArgInfo([], None, None, {})))
     assert (back.args, type(back).__name__) == ([], "ArgInfo")
-    assert decode(encode(collections.Counter("aab"))).most_common(1) == [("a", 2)]
-    assert decode(encode(collections.defaultdict(list)))["missing"] == []
+    assert decode_value(encode_value(collections.Counter("aab"))).most_common(1) == [("a", 2)]
+    assert decode_value(encode_value(collections.defaultdict(list)))["missing"] == []
 
 
 def test_numbers_and_arrays_of_numpy_and_iterators_come_back() -> None:
-    assert encode(np.float64(1.5)) == 1.5
-    assert decode(encode(np.array([[1, 2]]))).tolist() == [[1, 2]]
-    assert list(decode(encode(n for n in range(3)))) == [0, 1, 2]
-    assert list(decode(encode({"a": 1}.items()))) == [("a", 1)]
+    assert encode_value(np.float64(1.5)) == 1.5
+    assert decode_value(encode_value(np.array([[1, 2]]))).tolist() == [[1, 2]]
+    assert list(decode_value(encode_value(n for n in range(3)))) == [0, 1, 2]
+    assert list(decode_value(encode_value({"a": 1}.items()))) == [("a", 1)]
 
 
 @pytest.mark.parametrize("value", [object(), len, type])
 def test_anything_else_cannot_pass(value: Any) -> None:
     with pytest.raises(NotPlainError):
-        encode(value)
+        encode_value(value)
 
 
 @pytest.fixture
@@ -126,15 +126,15 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         """Carries calls and results between the two until the check has ended."""
         names = [name for name in ("f", "Own", "Pair", "Stack", "Color") if name in check]
         answer = AnswerProcess(code)
-        answer.describe(TOKEN, names)
+        answer.describe_errors(TOKEN, names)
         tests = CheckProcess(TOKEN, "", check, names, capfd.readouterr().out.rpartition(TOKEN)[2])
         tests.start()
         while True:
             message: list[Any] = json.loads(capfd.readouterr().out.rpartition(TOKEN)[2])
             if message[0] != "call":
                 return message
-            answer.call(TOKEN, message[1])
-            tests.go_on(capfd.readouterr().out.rpartition(TOKEN)[2])
+            answer.perform_request(TOKEN, message[1])
+            tests.pass_result(capfd.readouterr().out.rpartition(TOKEN)[2])
 
     return run
 

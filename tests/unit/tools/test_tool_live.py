@@ -12,7 +12,7 @@ import pytest
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
-from evalsuite.sandbox.environments import own_interpreter
+from evalsuite.sandbox.environments import get_own_interpreter
 from evalsuite.tools.execution import ToolDocument, ToolFailure
 from evalsuite.tools.live import Live, LiveLibrary, executing_files
 
@@ -197,7 +197,7 @@ def test_a_folder_without_tools_is_named(tmp_path: Path) -> None:
 def test_a_sandbox_that_does_not_start_is_an_error_and_no_observation(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nowhere = replace(own_interpreter(), executable="/no/such/python")
-    monkeypatch.setattr("evalsuite.tools.live.own_interpreter", lambda: nowhere)
+    nowhere = replace(get_own_interpreter(), executable="/no/such/python")
+    monkeypatch.setattr("evalsuite.tools.live.get_own_interpreter", lambda: nowhere)
     with pytest.raises(SandboxUnavailable, match="/no/such/python"):
         call(library, "multiply", number=1)
