@@ -22,7 +22,8 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import Measured
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import average_labels, read_sheet, read_weights
+from evalsuite.judges.human_labels import read_sheet, read_weights
+from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
 from evalsuite.output.reports.markdown import convert_for_terminal, render_sections, write_decision_line
@@ -100,7 +101,7 @@ def run_judge(options: argparse.Namespace) -> int:
     bench = choose_benchmark(run, folder, options.benchmark)
     records = read_answered_records(run, bench, folder)
     sheets = [read_sheet(path) for path in options.people]
-    people = average_labels(sheets)
+    people = average_scores(sheets)
     weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
     if weights and (alone := set(people) - set(weights)):
         raise RunError(

@@ -1,6 +1,5 @@
 from .criteria import Checklist, Each, Tree, YesNo
 from .forms import Likert
-from .older_names import multiple_evidence, pairwise, single, weighted
 from .panels import DebaterRole
 from .rubrics import (
     citations,
@@ -10,8 +9,12 @@ from .rubrics import (
     factual,
     faithful,
     follows,
+    multiple_evidence,
+    pairwise,
     relevant,
     rubric,
+    single,
+    weighted,
 )
 from .scorers import JudgeScorer, panel
 

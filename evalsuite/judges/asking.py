@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from evalsuite.core.errors import JudgeError, RequestRefused
-from evalsuite.core.types import Completion, Message, TokenLogprob
+from evalsuite.core.types import Message, TokenLogprob
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -46,7 +46,8 @@ async def ask_until_parsed(
     problem = ""
     for _ in range(attempts):
         completion = await judge.chat(messages, **params)
-        log.append(_log_entry(completion))
+        entry = {"role": "assistant", "content": completion.text, "reasoning": completion.reasoning}
+        log.append({**entry, "cut_off": True} if completion.finish_reason == "length" else entry)
         try:
             if completion.finish_reason == "length" and not read_cut_off:
                 raise ValueError(CUT_OFF)
@@ -61,16 +62,48 @@ async def ask_until_parsed(
     )
 
 
-def _log_entry(completion: Completion) -> dict[str, Any]:
-    entry = {"role": "assistant", "content": completion.text, "reasoning": completion.reasoning}
-    return {**entry, "cut_off": True} if completion.finish_reason == "length" else entry
-
-
 def read_nonempty_text(text: str) -> str:
     """Return a judge's text; raise ValueError if it is empty."""
     if not text.strip():
         raise ValueError("it is empty.")
     return text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Vote(Generic[T]):
+    """One judge's parsed answer, or the problem if the answer could not be read."""
+
+    judge: str
+    model: str
+    value: T | None  # The parser's result; None if the answer could not be read.
+    problem: str = ""
+    text: str = ""
+    log: Log = ()
+
+
+async def collect_vote(
+    call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **place: Any
+) -> Vote[T]:
+    """Wait for a judge's answer.
+
+    Args:
+        skip: the number of messages at the beginning of the log to leave out.
+        place: further facts about every message of the log, such as the order of the answers.
+    """
+
+    def label(log: Sequence[Mapping[str, Any]]) -> Log:
+        return tuple({"speaker": judge, "model": model.name, **place, **entry} for entry in log[skip:])
+
+    try:
+        judgement = await call
+    except JudgeError as error:
+        return Vote(judge, model.name, None, str(error), log=label(error.log))
+    return Vote(judge, model.name, judgement.value, text=judgement.text, log=label(judgement.log))
+
+
+def join_logs(votes: Iterable[Vote[Any]]) -> Log:
+    """Join the messages of all votes."""
+    return tuple(entry for vote in votes for entry in vote.log)
 
 
 @dataclass(frozen=True, slots=True)

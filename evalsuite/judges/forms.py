@@ -246,7 +246,7 @@ class ScoresForm:
         return Opinion(read_scores(text, self.aspects))
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(average_scores(opinions))
+        return Opinion(average_scores(opinion.scores for opinion in opinions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class PairedScores:
         return _convert_to_scores(*read_scores(text, places, PLACES).values())
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        means = average_scores(opinions)
+        means = average_scores(opinion.scores for opinion in opinions)
         return _convert_to_scores(means["first"], means["second"])
 
 

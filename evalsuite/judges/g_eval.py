@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.core.types import Message, TokenLogprob
 from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, gather_readable, read_nonempty_text
 from evalsuite.judges.forms import QUALITY, Likert, read_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
-from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput
+from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
+    from evalsuite.core.types import TokenLogprob
 
 MOST_SAMPLES = 20
 FIVE_POINTS = replace(QUALITY, high=5)
@@ -101,10 +101,7 @@ class Weighted:
     ) -> WeightedScore:
         steps, log = await self._write_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
-        prompt = [
-            Message("system", SYSTEM_PROMPT),
-            Message("user", f"{subject.write_parts()}\n\n{request}", parts=subject.media),
-        ]
+        prompt = write_messages(subject.write_parts(), request, subject.media)
 
         def ask(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}

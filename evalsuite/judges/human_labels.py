@@ -118,12 +118,3 @@ def read_weights(path: Path) -> dict[str, float]:
             raise DatasetError(path, f"case {row.get('case')}, column weight", repr(row["weight"][:60]), expected)
         weights[str(row.get("case")).removeprefix("'")] = weight
     return weights
-
-
-def average_labels(sheets: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average each case's labels over the sheets."""
-    labels: dict[str, list[float]] = {}
-    for sheet in sheets:
-        for case, label in sheet.items():
-            labels.setdefault(case, []).append(label)
-    return {case: math.fsum(several) / len(several) for case, several in labels.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from evalsuite.core.json_codec import digest
 from evalsuite.core.redaction import show_params
 from evalsuite.core.types import COUNTED_APART, Metric, Score
-from evalsuite.judges.asking import AGAIN, Log, check_quorum
+from evalsuite.judges.asking import AGAIN, Log, Vote, check_quorum
 from evalsuite.judges.prompts import JudgedInput, mark_sections
 
 if TYPE_CHECKING:
@@ -143,13 +143,26 @@ def find_better(first: float, second: float) -> PairVerdict:
     return "first" if first > second else "second"
 
 
-def average_scores(opinions: Iterable[Opinion]) -> dict[str, float]:
-    """Average each score over the opinions."""
+def average_scores(mappings: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Average the values of each name over the mappings that have this name."""
     columns: dict[str, list[float]] = {}
-    for opinion in opinions:
-        for name, value in opinion.scores.items():
+    for mapping in mappings:
+        for name, value in mapping.items():
             columns.setdefault(name, []).append(value)
     return {name: math.fsum(values) / len(values) for name, values in columns.items()}
+
+
+def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballot]:
+    """Make a ballot of each readable vote.
+
+    Args:
+        swapped: whether the judges saw the second answer first.
+    """
+    return [
+        Ballot(vote.judge, vote.model, swapped, vote.value.exchange_answers() if swapped else vote.value)
+        for vote in votes
+        if vote.value
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ UNITS = dict(pair.split(":") for pair in OTHER_UNITS.split())
 UNIT = re.compile(rf"(?<=\d)(\s?)({'|'.join(sorted(map(re.escape, UNITS), key=len, reverse=True))})(?![\w°])")
 NUMBER = re.compile(r"(?<![\w.,\[/-])(?!(?:1\d|20)\d\d\b)\d+(?:[.,]\d+)*(?![\w\]/-])(?!\.\d)", re.MULTILINE)
 LIST_MARK = re.compile(r"^[ \t]*(?:\d+[.)]|[-*•])[ \t]+", re.MULTILINE)
+LIST_NUMBER = re.compile(r"\s*\d+(?=[.)]\s)")
 DATE = re.compile(rf"\b(?:{MONTH}|{DAY})\b|(?<![\w.,-])(?:1\d|20)\d\d(?![\w,]|\.\d)")
 NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{2,}(?: [A-Z][^\W\d_]+)*")
 VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did)(?: not\b|n't\b|\b)")
@@ -50,21 +52,10 @@ STEP = re.compile(r"(?:First|Second|Third|Then|Next|After that|Finally|Lastly)\b
 PASSAGES = ("passages", "contexts", "documents")  # Keys (of metadata or facts) of the passages that an answer cites.
 
 
-def _change_number(text: str, rng: Random) -> str | None:
-    marks = {found.end() for found in re.finditer(r"^\s*\d+(?=[.)]\s)", text, re.MULTILINE)}
-    return _replace_one(
-        [one for one in NUMBER.finditer(text) if one.end() not in marks], text, rng, _choose_other_number
-    )
-
-
 def _choose_other_number(number: str, rng: Random) -> str:
     first, *rest = re.split(r"(?=[.,])", number, maxsplit=1)
     value = int(first)
     return "".join([str(value + rng.randint(1, max(2, value // 3))), *rest])
-
-
-def _change_date(text: str, rng: Random) -> str | None:
-    return _replace_one(list(DATE.finditer(text)), text, rng, _choose_other_date)
 
 
 def _choose_other_date(date: str, rng: Random) -> str:
@@ -74,26 +65,24 @@ def _choose_other_date(date: str, rng: Random) -> str:
     return rng.choice([name for name in names if name != date])
 
 
-def _change_name(text: str, rng: Random) -> str | None:
-    found = [one for one in NAME.finditer(text) if not (DATE.fullmatch(one[0]) or _begins_sentence(one, text))]
-    found = [one for one in found if one[0] not in UNITS]
-    return _replace_one(found, text, rng, lambda old, rng: rng.choice([name for name in NAMES if name not in old]))
+def _is_not_list_number(number: re.Match[str]) -> bool:
+    mark = LIST_NUMBER.match(number.string, number.string.rfind("\n", 0, number.end()) + 1)
+    return mark is None or mark.end() != number.end()
 
 
-def _begins_sentence(name: re.Match[str], text: str) -> bool:
-    """Tell whether a word may be capitalised only because it begins a sentence; false if the whole text is a name."""
-    return name[0] != text.strip(" .!\n") and bool(re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", text[: name.start()]))
+def _is_name(word: re.Match[str]) -> bool:
+    """Tell whether a capitalised word is a name; the first word of a sentence may be capitalised for another reason."""
+    text, name = word.string, word[0]
+    begins = name != text.strip(" .!\n") and re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", text[: word.start()])
+    return not begins and name not in UNITS and not DATE.fullmatch(name)
 
 
-def _change_unit(text: str, rng: Random) -> str | None:
-    return _replace_one(
-        list(UNIT.finditer(text)), text, rng, lambda old, _: old.replace(old.strip(), UNITS[old.strip()])
-    )
+def _choose_other_name(name: str, rng: Random) -> str:
+    return rng.choice([other for other in NAMES if other not in name])
 
 
-def _negate_sentence(text: str, rng: Random) -> str | None:
-    found = list(VERB.finditer(text))
-    return _replace_one(found, text, rng, _negate_verb)
+def _choose_other_unit(unit: str, _: Random) -> str:
+    return unit.replace(unit.strip(), UNITS[unit.strip()])
 
 
 def _negate_verb(verb: str, _: Random) -> str:
@@ -106,7 +95,7 @@ def _add_contradiction(text: str, rng: Random) -> str | None:
     if not sentences:
         return None
     sentence = LIST_MARK.sub("", rng.choice(sentences))
-    return f"{text.rstrip()} At the same time: {_negate_sentence(sentence, rng)}"
+    return f"{text.rstrip()} At the same time: {_replace_match(VERB, _negate_verb, sentence, rng)}"
 
 
 def _truncate_text(text: str, rng: Random) -> str | None:
@@ -116,46 +105,44 @@ def _truncate_text(text: str, rng: Random) -> str | None:
     return text[: words[rng.randrange(len(words) * 2 // 5, len(words) * 7 // 10)].start()].rstrip(" .,;:\n")
 
 
-def _drop_step(text: str, rng: Random) -> str | None:
-    return _change_steps(text, lambda steps, at: [*steps[:at], *steps[at + 1 :]], rng)
-
-
-def _double_step(text: str, rng: Random) -> str | None:
-    return _change_steps(text, lambda steps, at: [*steps[: at + 1], *steps[at:]], rng)
-
-
-def _change_steps(text: str, change: Callable[[list[str], int], list[str]], rng: Random) -> str | None:
-    """Change one item of a list and renumber the list, or change one sentence that begins with First, Then etc."""
+def _change_steps(text: str, rng: Random, *, copies: int) -> str | None:
+    """Repeat or drop one item of a list and renumber the list, or one sentence that begins with First, Then etc."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
         pieces = re.split(r"(?<=[.!?]) ", text)
         listed = [at for at, sentence in enumerate(pieces) if STEP.match(sentence)]
-        return " ".join(change(pieces, rng.choice(listed))) if len(listed) > 1 else None
+        return " ".join(_repeat_items(pieces, rng.choice(listed), copies)) if len(listed) > 1 else None
     if not pieces[-1].endswith("\n"):
         pieces[-1] += "\n"
     numbers = iter(range(1, len(pieces) + 2))
-    changed = "".join(change(pieces, rng.choice(listed)))
+    changed = "".join(_repeat_items(pieces, rng.choice(listed), copies))
     return re.sub(r"^\d+(?=[.)] )", lambda _: str(next(numbers)), changed, flags=re.MULTILINE).rstrip("\n")
 
 
-def _replace_one(
-    found: Sequence[re.Match[str]], text: str, rng: Random, other: Callable[[str, Random], str]
+def _replace_match(
+    pattern: re.Pattern[str],
+    choose: Callable[[str, Random], str],
+    text: str,
+    rng: Random,
+    *,
+    suits: Callable[[re.Match[str]], bool] = bool,
 ) -> str | None:
+    found = [match for match in pattern.finditer(text) if suits(match)]
     if not found:
         return None
     chosen = rng.choice(found)
-    return text[: chosen.start()] + other(chosen[0], rng) + text[chosen.end() :]
+    return text[: chosen.start()] + choose(chosen[0], rng) + text[chosen.end() :]
 
 
 RULES: Mapping[str, Rule] = {
-    "numbers": _change_number,
-    "names": _change_name,
-    "dates": _change_date,
-    "negations": _negate_sentence,
-    "units": _change_unit,
-    "dropped_steps": _drop_step,
-    "doubled_steps": _double_step,
+    "numbers": partial(_replace_match, NUMBER, _choose_other_number, suits=_is_not_list_number),
+    "names": partial(_replace_match, NAME, _choose_other_name, suits=_is_name),
+    "dates": partial(_replace_match, DATE, _choose_other_date),
+    "negations": partial(_replace_match, VERB, _negate_verb),
+    "units": partial(_replace_match, UNIT, _choose_other_unit),
+    "dropped_steps": partial(_change_steps, copies=0),
+    "doubled_steps": partial(_change_steps, copies=2),
     "contradictions": _add_contradiction,
     "truncations": _truncate_text,
 }
@@ -177,7 +164,8 @@ def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> 
         if changed not in (None, text) and _is_json(changed) == _is_json(text):
             yield sample, replace_text(transcript, text, changed or "")
     if kind in ("dropped_steps", "doubled_steps"):
-        yield from ((sample, changed) for changed in _change_calls(transcript, rng, doubled=kind == "doubled_steps"))
+        copies = 2 if kind == "doubled_steps" else 0
+        yield from ((sample, changed) for changed in _change_calls(transcript, rng, copies))
 
 
 def list_texts(transcript: Transcript) -> list[str]:
@@ -250,8 +238,8 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
     return replace(sample, metadata=metadata), replace(transcript, facts=facts)
 
 
-def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iterator[Transcript]:
-    """Drop or duplicate one item: a tool call together with its result, a solver's event about a call, or a turn."""
+def _change_calls(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
+    """Drop or duplicate one tool call with its result; without tool calls, one event about a call, or else one turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Exclude the last message, because it may be the answer.
@@ -262,17 +250,18 @@ def _change_calls(transcript: Transcript, rng: Random, *, doubled: bool) -> Iter
         end = at + 1
         while end < len(transcript.messages) and transcript.messages[end].tool_call_id in ids:
             end += 1
-        yield replace(transcript, messages=_repeat_items(transcript.messages, at, end, 2 if doubled else 0))
+        yield replace(transcript, messages=_repeat_items(transcript.messages, at, copies, end))
     elif logged:
         at = rng.choice(logged)
-        yield replace(transcript, events=_repeat_items(transcript.events, at, at + 1, 2 if doubled else 0))
+        yield replace(transcript, events=_repeat_items(transcript.events, at, copies))
     elif spoken:
         at = rng.choice(spoken)
-        yield replace(transcript, messages=_repeat_items(transcript.messages, at, at + 1, 2 if doubled else 0))
+        yield replace(transcript, messages=_repeat_items(transcript.messages, at, copies))
 
 
-def _repeat_items(items: tuple[T, ...], start: int, end: int, times: int) -> tuple[T, ...]:
-    return (*items[:start], *items[start:end] * times, *items[end:])
+def _repeat_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> tuple[T, ...]:
+    end = end or start + 1
+    return (*items[:start], *[*items[start:end]] * copies, *items[end:])
 
 
 def _reverse_list(text: str) -> str | None:

@@ -10,13 +10,13 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import Log, ask_until_parsed, read_nonempty_text, wait_for_all
-from evalsuite.judges.judgements import Assessment, Ballot, Form, Opinion, Round, combine_rounds
-from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections
+from evalsuite.judges.asking import Vote, ask_until_parsed, collect_vote, join_logs, read_nonempty_text, wait_for_all
+from evalsuite.judges.judgements import Assessment, Ballot, Form, Round, combine_rounds, make_ballots
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections, write_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -120,10 +120,7 @@ class Wording:
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
         judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
         request = task + (TALK.format(name=debater.name) if stage == "talk" else judgement)
-        return [
-            Message("system", self.describe_debater(debater)),
-            Message("user", f"{sections}\n\n{request}", parts=subject.media),
-        ]
+        return write_messages(sections, request, subject.media, system=self.describe_debater(debater))
 
     def write_summary_prompt(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
         """Write the prompt of the summarizer."""
@@ -185,29 +182,6 @@ class Panel:
         return self.wording or Wording(self.form)
 
 
-@dataclass(frozen=True, slots=True)
-class Speech(Generic[T]):
-    """One speaker's contribution: the parsed value, the text, and the messages."""
-
-    speaker: str
-    model: str
-    value: T
-    text: str
-    log: Log
-
-    def make_part(self) -> Part:
-        """Return the speaker and the text that the other debaters see."""
-        return (self.speaker, self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableSpeech:
-    """A speaker whose answers could not be read."""
-
-    problem: str
-    log: Log
-
-
 @dataclass
 class Debate:
     """The state of a debate in one order of the answers."""
@@ -226,10 +200,11 @@ class Debate:
 
     def __post_init__(self) -> None:
         """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
-        self.log.append(self._log_entry("everybody", 0, {"role": "user", "content": self.subject.write_parts()}))
+        place = {"model": "", "order": self._name_order(), "turn": 0}
+        self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.write_parts()})
         for debater in () if self.swapped else self.panel.debaters:
-            described = {"role": "system", "content": self.panel.find_wording().describe_debater(debater)}
-            self.log.append(self._log_entry(debater.name, 0, described))
+            description = self.panel.find_wording().describe_debater(debater)
+            self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
 
     async def run_debate(self) -> Round:
         """Run the debate; if it ends in a `JudgeError`, the result has no ballots."""
@@ -241,39 +216,28 @@ class Debate:
         return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
     async def _run_turn(self, turn: int) -> None:
+        stage: Stage = "judgement" if turn == self.panel.turns else "talk"
         if self.panel.strategy == "one_by_one":
             for debater in self.panel.debaters:
-                self.shown += self._record_contributions([await self._ask_for_speech(debater, turn)], turn)
+                self.shown += self._record_speeches([await self._ask_debater(debater, turn, stage)], turn)
         else:
-            contributions = await wait_for_all(self._ask_for_speech(debater, turn) for debater in self.panel.debaters)
-            self.spoken += (parts := self._record_contributions(contributions, turn))
+            speeches = await self._ask_everybody(turn, stage)
+            self.spoken += (parts := self._record_speeches(speeches, turn))
             if turn < self.panel.turns:
                 self.shown += await self._summarize_or_shuffle(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
-            ballots = await wait_for_all(
-                self._ask_for_judgement(debater, turn, "secret ballot") for debater in self.panel.debaters
-            )
-            self.interim += [
-                {"turn": turn, **self._make_ballot(speech).plain()} for speech in self._log_speeches(ballots)
-            ]
+            votes = await self._ask_everybody(turn, "secret ballot")
+            self.log += join_logs(votes)
+            ballots = make_ballots(votes, swapped=self.swapped)
+            self.interim += [{"turn": turn, **ballot.plain()} for ballot in ballots]
 
-    async def _ask_for_speech(self, debater: DebaterRole, turn: int) -> Speech[Any] | UnreadableSpeech:
+    def _record_speeches(self, speeches: Sequence[Vote[Any]], turn: int) -> list[Part]:
+        """Log the speeches, store the last turn's judgements as ballots, and return the readable speeches."""
+        self.log += join_logs(speeches)
         if turn == self.panel.turns:
-            return await self._ask_for_judgement(debater, turn, "judgement")
-        return await self._ask_debater(debater, turn, "talk", read_nonempty_text, read_cut_off=True)
-
-    async def _ask_for_judgement(
-        self, debater: DebaterRole, turn: int, stage: Stage
-    ) -> Speech[Opinion] | UnreadableSpeech:
-        return await self._ask_debater(debater, turn, stage, self.panel.form.parse)
-
-    def _record_contributions(self, contributions: Sequence[Speech[Any] | UnreadableSpeech], turn: int) -> list[Part]:
-        """Log a turn's contributions, store the last turn's judgements as ballots, and return the visible speeches."""
-        speeches = self._log_speeches(contributions)
-        if turn == self.panel.turns:
-            self.ballots += map(self._make_ballot, speeches)
-            self.problems += [one.problem for one in contributions if isinstance(one, UnreadableSpeech)]
-        return [speech.make_part() for speech in speeches]
+            self.ballots += make_ballots(speeches, swapped=self.swapped)
+            self.problems += [speech.problem for speech in speeches if speech.problem]
+        return [(speech.judge, speech.text) for speech in speeches if not speech.problem]
 
     async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
@@ -281,46 +245,31 @@ class Debate:
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
         prompt = self.panel.find_wording().write_summary_prompt(self.subject, self.spoken)
         summary = await self._ask_model("summary", model, prompt, turn, read_nonempty_text, read_cut_off=True)
-        if isinstance(summary, UnreadableSpeech):
+        if summary.problem:
             raise JudgeError(summary.problem, (*self.log, *summary.log))
-        return [speech.make_part() for speech in self._log_speeches([summary])]
+        return self._record_speeches([summary], turn)
 
-    def _log_speeches(self, contributions: Sequence[Speech[T] | UnreadableSpeech]) -> list[Speech[T]]:
-        """Log the contributions of a turn; return only the readable speeches."""
-        for contribution in contributions:
-            self.log.extend(contribution.log)
-        return [one for one in contributions if isinstance(one, Speech)]
+    async def _ask_everybody(self, turn: int, stage: Stage) -> list[Vote[Any]]:
+        return await wait_for_all(self._ask_debater(debater, turn, stage) for debater in self.panel.debaters)
 
-    def _make_ballot(self, speech: Speech[Opinion]) -> Ballot:
-        """Convert a judgement to a ballot, in which `first` is the case's first answer."""
-        opinion = speech.value.exchange_answers() if self.swapped else speech.value
-        return Ballot(speech.speaker, speech.model, self.swapped, opinion)
-
-    async def _ask_debater(
-        self, debater: DebaterRole, turn: int, stage: Stage, parse: Callable[[str], T], **options: Any
-    ) -> Speech[T] | UnreadableSpeech:
+    async def _ask_debater(self, debater: DebaterRole, turn: int, stage: Stage) -> Vote[Any]:
         model = self.model.peer(debater.model) if debater.model else self.model
         prompt = self.panel.find_wording().write_prompt(debater, self.subject, self.shown, stage)
+        parse, options = (
+            (read_nonempty_text, {"read_cut_off": True}) if stage == "talk" else (self.panel.form.parse, {})
+        )
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
     async def _ask_model(
         self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T], **options: Any
-    ) -> Speech[T] | UnreadableSpeech:
-        def take_own_entries(log: Sequence[Mapping[str, Any]]) -> Log:
-            # Leave out the prompt, because the debate's log already contains its parts; keep later messages of repeated
-            # requests.
-            return tuple(self._log_entry(speaker, turn, entry, model.name) for entry in log[len(prompt) :])
-
+    ) -> Vote[T]:
         options = {"attempts": self.panel.attempts, **options, **self.panel.params}
-        try:
-            judgement = await ask_until_parsed(model, prompt, parse, **options)
-        except JudgeError as error:
-            return UnreadableSpeech(str(error), take_own_entries(error.log))
-        return Speech(speaker, model.name, judgement.value, judgement.text, take_own_entries(judgement.log))
+        call = ask_until_parsed(model, prompt, parse, **options)
+        # Leave the prompt out of the log, because the debate's log already contains the prompt's parts.
+        return await collect_vote(call, speaker, model, skip=len(prompt), order=self._name_order(), turn=turn)
 
-    def _log_entry(self, speaker: str, turn: int, message: Mapping[str, Any], model: str = "") -> dict[str, Any]:
-        order = "swapped" if self.swapped else "as given"
-        return {"speaker": speaker, "model": model, "order": order, "turn": turn, **message}
+    def _name_order(self) -> str:
+        return "swapped" if self.swapped else "as given"
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:

@@ -8,16 +8,41 @@ from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from evalsuite.core.errors import JudgeError, SettingsError
+from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
-from evalsuite.judges.asking import Log, StructuredAnswers, ask_until_parsed, check_quorum, wait_for_all
+from evalsuite.judges.asking import (
+    StructuredAnswers,
+    Vote,
+    ask_until_parsed,
+    check_quorum,
+    collect_vote,
+    join_logs,
+    wait_for_all,
+)
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_criteria
-from evalsuite.judges.forms import Likert, OnScale, Reading
+from evalsuite.judges.forms import QUALITY, Likert, OnScale, Reading, ScoresForm
+from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
 from evalsuite.judges.human_labels import make_people_facts
-from evalsuite.judges.judgements import CANNOT_TELL, declare_scores, has_result, write_signature, write_stable_repr
-from evalsuite.judges.prompts import SYSTEM_PROMPT, Part, mark_sections, name_fields, show_fields, show_media
-from evalsuite.judges.scorers import JudgeScorer, Levels, make_scorer
+from evalsuite.judges.judgements import (
+    CANNOT_TELL,
+    Ballot,
+    Opinion,
+    declare_scores,
+    has_result,
+    write_signature,
+    write_stable_repr,
+)
+from evalsuite.judges.prompts import (
+    SYSTEM_PROMPT,
+    Part,
+    mark_sections,
+    name_fields,
+    show_fields,
+    show_media,
+    write_messages,
+)
+from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_scorer, read_aspects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -195,22 +220,6 @@ class ShownCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
-    """One judge's parsed judgement, or the problem if the judge's answer could not be read."""
-
-    judge: str
-    model: str
-    reading: Reading | None
-    problem: str
-    log: Log
-
-    def plain(self, name: str) -> dict[str, Any]:
-        """Return the vote as JSON data in the same form as `Ballot.plain`."""
-        value = {name: self.reading.value} if self.reading and self.reading.decided else {}
-        return {"judge": self.judge, "model": self.model, "swapped": False, "verdict": None, "scores": value}
-
-
-@dataclass(frozen=True, slots=True)
 class Rubric:
     """A judge with your own criteria; the function `rubric` describes the attributes."""
 
@@ -243,7 +252,7 @@ class Rubric:
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_unanswered(criteria, sample, transcript):
             reading = Reading(criteria.worst, "the answer is empty")
-            votes = [Vote(model.name, model.name, reading, "", ()) for model in models]
+            votes = [Vote(model.name, model.name, reading) for model in models]
         else:
             votes = await wait_for_all(self.ask(criteria, shown, model, at) for model, at in seats)
         value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
@@ -288,11 +297,11 @@ class Rubric:
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
 
     async def _confirm_failure(
-        self, criteria: Criteria, shown: ShownCase, model: Model, votes: list[Vote]
-    ) -> tuple[float, list[Vote]]:
+        self, criteria: Criteria, shown: ShownCase, model: Model, votes: list[Vote[Reading]]
+    ) -> tuple[float, list[Vote[Reading]]]:
         """Request more votes if the first verdict is a failure, until there are `confirm_failures` votes."""
         value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
-        if passing is None or not value < passing or len(votes) >= self.confirm_failures or not _join_logs(votes):
+        if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
         votes += await wait_for_all(self.ask(criteria, shown, model, at, again=True) for at in again)
@@ -302,31 +311,39 @@ class Rubric:
         agreeing = failed if len(failed) > len(passed) else passed
         return AGGREGATES[self.aggregate](agreeing) if agreeing else math.nan, votes
 
-    def _combine_votes(self, votes: Sequence[Vote]) -> float:
-        problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.reading is None]
-        check_quorum(len(votes) - len(problems), problems, self.quorum, "judges", _join_logs(votes))
+    def _combine_votes(self, votes: Sequence[Vote[Reading]]) -> float:
+        problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.value is None]
+        check_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
         values = _list_values(votes)
         return AGGREGATES[self.aggregate](values) if values else math.nan
 
     def _make_score(
-        self, value: float, votes: Sequence[Vote], models: Sequence[Model], people: Mapping[str, Any]
+        self, value: float, votes: Sequence[Vote[Reading]], models: Sequence[Model], people: Mapping[str, Any]
     ) -> Score:
-        readings = [vote.reading for vote in votes if vote.reading]
+        readings = [vote.value for vote in votes if vote.value]
+        ballots = [
+            Ballot(vote.judge, vote.model, False, Opinion({self.name: vote.value.value} if vote.value.decided else {}))
+            for vote in votes
+            if vote.value
+        ]
+        log = join_logs(votes)
         alike = [reading for reading in readings if reading.decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
         lost, untold = len(votes) - len(readings), sum(not reading.decided for reading in readings)
         facts: dict[str, Any] = {
             "verdict": None,
-            "calls": sum(entry["role"] == "assistant" for entry in _join_logs(votes)),
-            "ballots": [vote.plain(self.name) for vote in votes if vote.reading],
+            "calls": sum(entry["role"] == "assistant" for entry in log),
+            "ballots": [ballot.plain() for ballot in ballots],
             **people,
         }
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
         facts |= {"cannot_tell": untold} if untold else {}
-        return Score(value, nearest.reason, {self.name: facts}, _join_logs(votes), self.signature(models))
+        return Score(value, nearest.reason, {self.name: facts}, log, self.signature(models))
 
-    async def ask(self, criteria: Criteria, shown: ShownCase, model: Model, at: int, *, again: bool = False) -> Vote:
+    async def ask(
+        self, criteria: Criteria, shown: ShownCase, model: Model, at: int, *, again: bool = False
+    ) -> Vote[Reading]:
         """Request one judgement, in several calls if the items of a long answer are judged separately."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
@@ -338,35 +355,30 @@ class Rubric:
         # once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         options["attempts"] = self.attempts
-        try:
-            if isinstance(criteria, Template):
-                question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
-                judgement = await ask_until_parsed(model, [question], criteria.read, **options)
-            else:
-                text = f"{mark_sections(shown.parts)}\n\n{self.write_instruction(criteria)}"
-                prompt = [Message("system", SYSTEM_PROMPT), Message("user", text, parts=shown.media)]
-                asked = OrCannotTell(criteria) if self.cannot_tell else criteria
-                judgement = await self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
-        except JudgeError as error:
-            return Vote(name, model.name, None, str(error), _name_speaker(error.log, name, model.name))
-        return Vote(name, model.name, judgement.value, "", _name_speaker(judgement.log, name, model.name))
+        if isinstance(criteria, Template):
+            question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
+            return await collect_vote(ask_until_parsed(model, [question], criteria.read, **options), name, model)
+        prompt = write_messages(mark_sections(shown.parts), self.write_instruction(criteria), shown.media)
+        asked = OrCannotTell(criteria) if self.cannot_tell else criteria
+        call = self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
+        return await collect_vote(call, name, model)
 
     async def _ask_one_by_one(
         self, criteria: Each, shown: ShownCase, others: list[Part], items: list[str], **seat: Any
-    ) -> Vote:
+    ) -> Vote[Reading]:
         """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
         plain = replace(self, steps=(), examples=())  # Steps and examples may refer to all items together.
-        votes: list[Vote] = []
+        votes: list[Vote[Reading]] = []
         if not criteria.given:
             votes.append(await replace(plain, cannot_tell=False).ask(criteria.make_listing(), shown, **seat))
-            items = list(votes[0].reading.parts) if votes[0].reading else []
+            items = list(votes[0].value.parts) if votes[0].value else []
         sections = [[*others, (criteria.item, item)] for item in items]
         asked = (plain.ask(criteria.make_item_question(), replace(shown, parts=parts), **seat) for parts in sections)
         votes += (judged := await wait_for_all(asked))
-        log, unread = _join_logs(votes), [vote.problem for vote in votes if vote.reading is None]
-        readings = [vote.reading for vote in judged if vote.reading]
+        unread = [vote.problem for vote in votes if vote.value is None]
+        readings = [vote.value for vote in judged if vote.value]
         reading = None if unread else criteria.combine_readings(items, readings)
-        return Vote("", seat["model"].name, reading, "".join(unread[:1]), log)
+        return Vote("", seat["model"].name, reading, "".join(unread[:1]), log=join_logs(votes))
 
     def write_instruction(self, criteria: Criteria | None) -> str:
         """Write the text after the marked sections: steps, examples, criteria and the form of the answer."""
@@ -391,9 +403,9 @@ class Rubric:
         return write_signature("rubric", models, shown, write_stable_repr(self.criteria), settings, *apart)
 
 
-def _list_values(votes: Sequence[Vote]) -> list[float]:
+def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
     """List the values of the judgements; empty unless more than half of the readable judgements have a value."""
-    readings = [vote.reading for vote in votes if vote.reading]
+    readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.decided]
     return values if has_result(len(values), len(readings)) else []
 
@@ -411,14 +423,6 @@ AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "max": max,
     "majority": _find_majority,
 }
-
-
-def _name_speaker(log: Sequence[Mapping[str, Any]], speaker: str, model: str) -> Log:
-    return tuple({"speaker": speaker, "model": model, **entry} for entry in log)
-
-
-def _join_logs(votes: Sequence[Vote]) -> Log:
-    return tuple(entry for vote in votes for entry in vote.log)
 
 
 faithful = partial(
@@ -496,3 +500,36 @@ each_turn = partial(
     fields=("conversation",),
 )
 """Scores each turn of the dialogue from 1 to 5; the score is the mean over the turns."""
+
+
+# Deprecated functions; `rubric` makes the same judges.
+
+
+def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
+    """Let one judge score the answer without reasons; `rubric(scale=(1, 10))` requests reasons before the score."""
+    checked = {"temperature": 0.0, **select_generation_params(single, params)}
+    return JudgeScorer(Sampled(ScoresForm(read_aspects(aspects)), attempts=attempts, params=checked), model=model)
+
+
+def pairwise(rival: str = "target", **options: Any) -> JudgeScorer:
+    """Let one judge choose the better of two answers; same as `rubric(compare=rival)`."""
+    return cast("JudgeScorer", rubric(compare=rival, **options))
+
+
+def multiple_evidence(
+    aspects: Sequence[str | Likert] = (), *, samples: int = 3, rival: str | None = None, **options: Any
+) -> JudgeScorer:
+    """Let one judge give reasons and scores several times; see `rubric(scale=(1, 10), compare=rival, samples=3)`."""
+    return cast("JudgeScorer", rubric(read_aspects(aspects, QUALITY), compare=rival or (), samples=samples, **options))
+
+
+def weighted(
+    aspects: Sequence[str | Likert] = (), *, samples: int = MOST_SAMPLES, rival: str | None = None, **options: Any
+) -> JudgeScorer:
+    """Compute expected scores: same as `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
+    return cast(
+        "JudgeScorer",
+        rubric(
+            read_aspects(aspects, FIVE_POINTS), compare=rival or (), samples=samples, aggregate="expected", **options
+        ),
+    )

@@ -8,10 +8,19 @@ from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
+from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
-from evalsuite.judges.asking import Judgement, Log, StructuredAnswers, ask_until_parsed, gather_readable, wait_for_all
+from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcript
+from evalsuite.judges.asking import (
+    Judgement,
+    StructuredAnswers,
+    Vote,
+    ask_until_parsed,
+    collect_vote,
+    gather_readable,
+    join_logs,
+    wait_for_all,
+)
 from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import make_people_facts
@@ -24,6 +33,7 @@ from evalsuite.judges.judgements import (
     Round,
     combine_rounds,
     declare_scores,
+    make_ballots,
     sign_scores,
     write_judge_signature,
 )
@@ -36,6 +46,7 @@ from evalsuite.judges.prompts import (
     find_media,
     withhold_names,
     write_conversation,
+    write_messages,
 )
 
 if TYPE_CHECKING:
@@ -232,34 +243,22 @@ class Sampled:
 
     async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
         repeats = range(self.repeats)
-        answers = await wait_for_all(self._ask_for_ballot(subject, model, at, swapped=swapped) for at in repeats)
-        ballots = tuple(ballot for ballot, _ in answers if isinstance(ballot, Ballot))
-        problems = tuple(ballot for ballot, _ in answers if isinstance(ballot, str))
-        return Round(ballots, problems, tuple(entry for _, log in answers for entry in log))
+        votes = await wait_for_all(self._ask_for_vote(subject, model, at, swapped=swapped) for at in repeats)
+        problems = tuple(vote.problem for vote in votes if not vote.value)
+        return Round(tuple(make_ballots(votes, swapped=swapped)), problems, join_logs(votes))
 
-    async def _ask_for_ballot(
-        self, subject: JudgedInput, model: Model, at: int, *, swapped: bool
-    ) -> tuple[Ballot | str, Log]:
-        """Return a ballot, or the reason why the answer could not be read, and the log."""
-        shown = f"{subject.write_parts(swapped=swapped)}\n\n{self._request()}"
-        prompt = [Message("system", SYSTEM_PROMPT), Message("user", shown, parts=subject.media)]
+    async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
+        prompt = write_messages(subject.write_parts(swapped=swapped), self._request(), subject.media)
         # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
         # once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
-        place = {"speaker": name, "model": model.name, "order": "swapped" if swapped else "as given"}
-        try:
-            if self.reasons:
-                judgement = await ask_until_parsed(model, prompt, self.form.parse, **options)
-            else:
-                schema = self.form.schema()
-                judgement = await self.structured.ask(model, prompt, self.form.parse, schema, **options)
-        except JudgeError as error:
-            return str(error), tuple({**place, **entry} for entry in error.log)
-        opinion = judgement.value.exchange_answers() if swapped else judgement.value
-        log = tuple({**place, **entry} for entry in judgement.log)
-        return Ballot(name, model.name, swapped, opinion), log
+        if self.reasons:
+            call = ask_until_parsed(model, prompt, self.form.parse, **options)
+        else:
+            call = self.structured.ask(model, prompt, self.form.parse, self.form.schema(), **options)
+        return await collect_vote(call, name, model, order="swapped" if swapped else "as given")
 
     def _request(self) -> str:
         return REASONS + self.form.write_request("End") if self.reasons else self.form.write_request()
@@ -317,10 +316,7 @@ class BestOf:
         answers, count = subject.answers, len(subject.answers)
         form = BestForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).write_parts()
-        prompt = [
-            Message("system", SYSTEM_PROMPT),
-            Message("user", f"{shown}\n\n{form.write_request()}", parts=subject.media),
-        ]
+        prompt = write_messages(shown, form.write_request(), subject.media)
 
         def read(text: str) -> list[float]:
             place = form.read_place(text)
