@@ -215,8 +215,7 @@ def make_id(sample: str, epoch: int | None) -> str:
 def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
     """Shuffle the items if the run may end early, but put plain tests first, because all of them must run.
 
-    Args:
-        workers: the number of processes that share the items.
+    `workers` processes share the items.
     """
 
     def stage(item: T) -> tuple[int, bool]:

@@ -197,11 +197,7 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
 
 
 def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
-    """Convert a score to a float; numbers of numpy and similar packages are accepted.
-
-    Args:
-        declared: the least and the greatest value; None if no range is declared.
-    """
+    """Convert a score, such as a number of numpy, to a float, and check it against the `declared` range, if any."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):

@@ -89,10 +89,9 @@ def restore_signals(earlier: dict[int, Any]) -> None:
 
 
 def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
-    """Replace `os._exit`, so that `os._exit(0)` ends this process with the given status; forked children end with 0.
+    """Replace `os._exit`, and return a function that restores `os._exit`.
 
-    Returns:
-        A function that restores `os._exit`.
+    `os._exit(0)` then ends this process with the given status; forked children end with 0.
     """
     # Use a copy, because pytest redirects the original descriptor while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)

@@ -212,11 +212,7 @@ def compute_window(settings: Settings, workers: int = 1) -> int:
 
 
 class CaseQueue:
-    """Yields a process's cases in order; all cases are known at the start.
-
-    Args:
-        cases: one entry per item; None if the item is not a case or has no solver.
-    """
+    """Yields a process's cases in order; items that are not cases, or have no solver, are None."""
 
     def __init__(self, cases: Sequence[Case | None]) -> None:
         self._cases, self._position, self._given = cases, 0, 0
@@ -238,9 +234,7 @@ class CaseQueue:
 class Prefetcher:
     """Solves the next cases while the current case is tested.
 
-    Args:
-        upcoming: yields the cases after the current case in order, each case once. The argument of `upcoming` is the
-            number of items to look ahead. The loop's thread calls `upcoming`.
+    `upcoming` yields up to the given number of following cases, each case once. The loop's thread calls `upcoming`.
     """
 
     def __init__(

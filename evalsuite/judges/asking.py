@@ -164,11 +164,7 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
-    """Wait for all calls; return the readable judgements, and the messages of all calls.
-
-    Args:
-        quorum: the minimum number of readable judgements; None requires all judgements.
-    """
+    """Return the readable judgements (at least `quorum`; all if it is None), and the messages of all calls."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
@@ -181,8 +177,7 @@ async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = No
 def check_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:
     """Raise JudgeError with the first problem if fewer judgements than the quorum (by default a majority) are readable.
 
-    Args:
-        problems: one description per judgement that could not be read.
+    `problems` has one description per judgement that could not be read.
     """
     total = readable + len(problems)
     needed = total // 2 + 1 if quorum is None else min(quorum, total)

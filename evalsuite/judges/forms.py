@@ -181,11 +181,7 @@ class Likert(OnScale):
         return f"{self.label} ({self.low} to {self.high}{meaning}){self._list_anchors()}"
 
     def check_score(self, value: float) -> float:
-        """Return a score if it is on the scale.
-
-        Raises:
-            ValueError: the score is off the scale.
-        """
+        """Return the score; raise ValueError if the score is off the scale."""
         if not self.low <= value <= self.high:
             raise ValueError(f"{self.label}: {value:g} is off the scale from {self.low} to {self.high}.")
         return value

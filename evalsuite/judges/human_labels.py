@@ -41,8 +41,7 @@ def make_people_facts(
 ) -> dict[str, Any]:
     """Make the fact `people`: for each score, the human `label` and how to compare it; empty if no score has a label.
 
-    Args:
-        nominal: whether scores are categories rather than points on a scale.
+    If `nominal` is true, scores are categories rather than points on a scale.
     """
     human = sample.metadata.get("human")
     if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:

@@ -153,11 +153,7 @@ def average_scores(mappings: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballot]:
-    """Make a ballot of each readable vote.
-
-    Args:
-        swapped: whether the judges saw the second answer first.
-    """
+    """Make a ballot of each readable vote; `swapped` tells whether the judges saw the second answer first."""
     return [
         Ballot(vote.judge, vote.model, swapped, vote.value.exchange_answers() if swapped else vote.value)
         for vote in votes
@@ -230,11 +226,7 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
 
 
 def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
-    """Write the signature of a `Judge`.
-
-    Args:
-        models: the judge's models; empty if the model under test itself judges.
-    """
+    """Write the signature of a `Judge`; see `write_signature`."""
     return write_signature(type(judge).__name__.lower(), models, judge.prompts(), write_stable_repr(judge), shown)
 
 

@@ -152,8 +152,7 @@ RULES: Mapping[str, Rule] = {
 def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
     """Yield copies of the case, each with one corruption in the answer, in another message or in a tool call.
 
-    Args:
-        others: other cases, whose passages may replace the passages of this case.
+    The passages of the `others` may replace the passages of this case.
     """
     sample, transcript = case
     if kind == "citations":

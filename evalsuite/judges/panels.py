@@ -111,11 +111,7 @@ class Wording:
     def write_prompt(
         self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
     ) -> list[Message]:
-        """Write a prompt for one debater.
-
-        Args:
-            heard: the earlier speeches that the debater sees, each with its speaker.
-        """
+        """Write a prompt for one debater, who sees the earlier speeches `heard`, each with its speaker."""
         sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
         judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")

@@ -412,11 +412,7 @@ class JudgeScorer:
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}
 
     def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """Collect the parts of a case that the judge sees.
-
-        Raises:
-            ScoringError: the sample lacks the rival answer or the background.
-        """
+        """Collect the parts of a case that the judge sees; raise ScoringError if the rival or background is missing."""
         answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
             question=write_conversation(sample.input),

@@ -44,11 +44,7 @@ class AnswersBackend:
 
 
 class ReadyAnswers:
-    """Ready-made answers by sample.
-
-    Args:
-        by_key: lines of the file by benchmark and sample id; the benchmark is empty if a line does not name it.
-    """
+    """Ready-made answers, by benchmark and sample id; the benchmark is empty for lines that name no benchmark."""
 
     def __init__(self, file: str, by_key: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         self._file, self._by_key = file, by_key

@@ -30,11 +30,7 @@ KINDS = """\
 
 
 def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
-    """Create the backend for a model, without starting or checking it.
-
-    Args:
-        base_url: the model's address; None means the backend's default.
-    """
+    """Create the backend for a model without starting or checking it; without `base_url`, at its usual address."""
     kind, colon, rest = model.partition(":")
     is_bare_kind = not colon and base_url is None and model in SHIPPED["evalsuite.models"]
     if not model or is_bare_kind or (colon and not rest):

@@ -70,11 +70,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def record_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Record what a call through a `DirectClient` would send besides its content, without sending it.
-
-    Args:
-        call: makes one call, and accepts an empty answer.
-    """
+    """Record what a `call` through a `DirectClient` would send besides its content; `call` gets an empty answer."""
     requests: list[httpx2.Request] = []
     token = _REHEARSED.set(requests)
     try:

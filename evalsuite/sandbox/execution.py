@@ -195,8 +195,7 @@ def describe_round(
 ) -> Execution:
     """Describe how a round ended; `reported` is an ending that `inside/forking.py` lists.
 
-    Raises:
-        SandboxError: the program's own code was never reached, so the program is not at fault.
+    SandboxError is raised if the program's own code was never reached, because the program is then not at fault.
     """
     if len(stdout) > limits.output:
         reported = "output"

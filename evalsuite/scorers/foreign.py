@@ -69,11 +69,7 @@ class ForeignCase:
 
     @property
     def judge(self) -> BlockingModel:
-        """The run's judge.
-
-        Raises:
-            ScoringError: the scorer was made with `judge=False`.
-        """
+        """The run's judge; ScoringError if the scorer was made with `judge=False`."""
         if self.model is None:
             raise ScoringError(NO_JUDGE)
         return self.model
@@ -133,11 +129,7 @@ def make_scorer(
     *,
     judge: bool,
 ) -> PlainForeignScorer | ForeignScorer:
-    """Make the scorer of a metric.
-
-    Raises:
-        SettingsError: the package is not installed.
-    """
+    """Make the scorer of a metric; raise SettingsError if its package is not installed."""
     try:
         installed = version(package)
     except PackageNotFoundError as error:
@@ -167,11 +159,7 @@ def convert_to_snake_case(name: str) -> str:
 
 
 def convert_value(value: Any, note: object = None) -> Score:
-    """Convert a foreign metric's value to a score.
-
-    Raises:
-        ScoringError: the value is not a number, so nothing was measured.
-    """
+    """Convert a foreign metric's value to a score; raise ScoringError if the value is not a number."""
     try:
         return Score(float(value), str(note or "")[:2000])
     except (TypeError, ValueError) as error:

@@ -292,7 +292,9 @@ class Remote:
         if name.startswith("__"):
             raise AttributeError(name)
         named = isinstance(self.__identity, str) or self.__process.is_known_class(self.__bases)
-        return self.__process.request_operation("getattr", [self, name], {}, may_call=named or name not in DECIDING_METHODS)
+        return self.__process.request_operation(
+            "getattr", [self, name], {}, may_call=named or name not in DECIDING_METHODS
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__process.request_operation("setattr", [self, name, value], {})

@@ -85,11 +85,7 @@ class ClusteredMean:
 
 
 def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
-    """Return each cluster's sum and number of values, in the order of the clusters' first appearance.
-
-    Args:
-        clusters: the cluster of each value; None if values are independent.
-    """
+    """Return each cluster's sum and number of values, in order of first appearance; None makes each value a cluster."""
     import numpy as np
 
     if clusters is None:

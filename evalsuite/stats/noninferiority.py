@@ -32,28 +32,19 @@ FEWEST_DRAWN = 10  # Minimum clusters; with fewer (under 1,024 sign patterns), n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTest:
-    """The tests of one metric's loss, from which `verdicts` derives a verdict.
+    """The tests of one metric's loss, from which `verdicts` derives a verdict."""
 
-    Attributes:
-        n: the number of cases.
-        pvalue: two-sided p-value of no difference.
-        pvalue_no_worse: one-sided p-value of a deterioration by the margin or more; a small value shows
-            non-inferiority.
-        deteriorated: whether the candidate's value is worse.
-        margin: the smallest deterioration that matters.
-        deviation: standard deviation of the differences: the standard error times the root of `n`. The minimum is the
-            deviation that rare losses of the whole scale would cause if they added up to the margin, because few cases
-            may include no such loss.
-        freedom: the degrees of freedom of the standard error; infinity for shares.
-    """
-
-    n: int
-    pvalue: float
+    n: int  # The number of cases.
+    pvalue: float  # Two-sided p-value of no difference.
+    # One-sided p-value of a deterioration by the margin or more; a small value shows non-inferiority.
     pvalue_no_worse: float
-    deteriorated: bool
-    margin: float
+    deteriorated: bool  # Whether the candidate's value is worse.
+    margin: float  # The smallest deterioration that matters.
+    # Standard deviation of the differences: the standard error times the root of `n`. The minimum is the deviation
+    # that rare losses of the whole scale would cause if they added up to the margin, because few cases may include no
+    # such loss.
     deviation: float
-    freedom: float = math.inf
+    freedom: float = math.inf  # The degrees of freedom of the standard error; infinity for shares.
 
     def count_needed(self, confidence: float = 0.95) -> int:
         """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
@@ -94,24 +85,16 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class PairedClusters:
-    """Paired scores as sums over clusters; a higher score is better.
+    """Paired scores as sums over clusters; a higher score is better."""
 
-    Attributes:
-        before: each cluster's sum of the baseline's scores, from each of which the lowest score of both runs is
-            subtracted.
-        after: each cluster's sum of the candidate's scores, from each of which the same lowest score is subtracted.
-        sizes: the number of cases of each cluster.
-        margin: the smallest loss that matters.
-        scale: the largest difference that two scores can have.
-        shares: whether all scores are 0 or 1 and each cluster has one case.
-    """
-
+    # Each cluster's sum of the baseline's scores, from each of which the lowest score of both runs is subtracted.
     before: Array
+    # Each cluster's sum of the candidate's scores, from each of which the same lowest score is subtracted.
     after: Array
-    sizes: Array
-    margin: float
-    scale: float
-    shares: bool
+    sizes: Array  # The number of cases of each cluster.
+    margin: float  # The smallest loss that matters.
+    scale: float  # The largest difference that two scores can have.
+    shares: bool  # Whether all scores are 0 or 1 and each cluster has one case.
 
     def test(self, totals: Array, sizes: Array) -> LossTest:
         """Test the loss, given each cluster's summed differences and its number of cases."""
