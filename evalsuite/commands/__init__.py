@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import SettingsError
@@ -15,28 +17,71 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-def add_reports_folder(parser: argparse.ArgumentParser) -> None:
-    """Add `--reports`, the folder that contains the runs."""
-    parser.add_argument(
-        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
-    )
+SHARED = """
+--reports DIR        folder of the runs (default: reports)
+name=RUN             a run's name or folder, or `last`
+--code PATH          file or folder of the suite that may be imported, for a benchmark's own report and for derived
+    metrics of parts of a run; without --code no test file is imported, since a run may come from anybody
+--to FOLDER          also write report.md, report.html, summary.json, comment.md and pictures to this folder; the run's
+    own files do not change
+--criteria QUESTION  the question about each answer, as in rubric(...); default: the scorers that the cases declare
+--scale LOW-HIGH     lowest and highest mark, for example 1-5; without --scale the answer is yes or no
+--format MARKUP      markdown, html or latex (default: that of the wanted table)
+--any-order          rows may stand in any order
+--html FILE          also write the diff as a page
+"""
+"""Arguments of several commands; a command's table names them without a help text."""
 
 
-def add_run_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the name of an existing run, and `--reports`."""
-    add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, or `last`")
+def _split_table(table: str) -> dict[str, tuple[list[str], str, str]]:
+    """Map each argument's name to its flags, its placeholder, and its help; a line without help has several names."""
+    found = {}
+    for entry in re.split(r"\n(?! )", table.strip()):
+        words, has_help, text = entry.partition("  ")
+        for spec in [words] if has_help else words.split():
+            named, form = re.fullmatch(r"(?:(\w+)=)?(.*)", spec).groups()  # type: ignore[union-attr] # always matches
+            flags = re.findall(r"(?<!\S)-\S+", form)
+            name = named or (flags[-1].strip("-").replace("-", "_") if flags else "name")
+            found[name] = flags, form.removeprefix(" ".join(flags)).strip(), " ".join(text.split())
+    return found
 
 
-def add_code_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--code`; a command without this option imports no file of the suite."""
-    parser.add_argument(
-        "--code",
-        type=Path,
-        metavar="PATH",
-        help="file or folder of the suite that may be imported, for a benchmark's own report and for derived metrics "
-        "of parts of a run; without --code no test file is imported, since a run may come from anybody",
-    )
+_SHARED = _split_table(SHARED)
+_SHARED_DETAILS = {"reports": Path("reports"), "code": Path, "to": Path, "html": Path}
+
+
+def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequence[str] = (), **details: Any) -> None:
+    """Add the arguments that a table describes, one per line; a text after an empty line becomes the epilog.
+
+    A line consists of an argument's flags and placeholder, two spaces or more, and the help, which may continue on
+    indented lines. `name=` before them names the attribute. After the placeholder, `?`, `*` and `+` mean the same as in
+    argparse; an option with `*` may be repeated. An option without placeholder is a switch.
+
+    Args:
+        required: the names of options that must be given.
+        details: an argument's default, its type, both as a pair, or its choices as a list.
+    """
+    entries, _, epilog = cleandoc(table).partition("\n\n")
+    parser.epilog = " ".join(epilog.split()) or parser.epilog
+    for name, entry in _split_table(entries).items():
+        flags, form, text = entry if entry[2] else _SHARED[name]
+        detail = details.get(name, None if entry[2] else _SHARED_DETAILS.get(name))
+        metavar = form.rstrip("?*+")
+        more: dict[str, Any] = {"dest": name} if flags else {}
+        if not form:
+            more["action"] = "store_true"
+        elif isinstance(detail, list):
+            more["choices"] = detail
+        else:
+            kind, default = detail if isinstance(detail, tuple) else (detail, None)
+            if not callable(kind):
+                kind, default = (None if kind is None else type(kind)), kind
+            more |= {"metavar": metavar, "type": kind, "default": default}
+        if form != metavar:
+            more |= {"action": "append", "default": []} if flags else {"nargs": form[len(metavar) :]}
+        if name in required:
+            more["required"] = True
+        parser.add_argument(*(flags or [name]), help=text, **more)
 
 
 def make_declarations(code: Path | None) -> Declarations:

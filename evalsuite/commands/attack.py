@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_run_argument, demand_suite, run_program
+from evalsuite.commands import add_arguments, demand_suite, run_program
 from evalsuite.core.declarations import is_in_suite
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
@@ -36,12 +36,14 @@ ADVICE = {
 
 def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run and the suite."""
-    add_run_argument(parser)
-    parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest (default: as in the run)")
-    parser.epilog = (
-        "Each fault runs the suite on the run's own answers, so nothing is asked and nothing is paid; the run and the "
-        "suite do not change. The exit status is 1 if a fault leaves the session green."
-    )
+    table = """
+    --reports RUN
+    suite=PATH*  the suite, as for pytest (default: as in the run)
+
+    Each fault runs the suite on the run's own answers, so nothing is asked and nothing is paid; the run and the suite
+    do not change. The exit status is 1 if a fault leaves the session green.
+    """
+    add_arguments(parser, table)
 
 
 def run_attack(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_reports_folder, add_run_argument
+from evalsuite.commands import add_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import whole_number
 from evalsuite.results.run_folders import (
@@ -32,8 +32,11 @@ USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables with the 
 
 def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the baseline's name and the folder of runs."""
-    add_reports_folder(parser)
-    parser.add_argument("name", metavar="RUN", nargs="?", default="baseline", help="the baseline (default: baseline)")
+    table = """
+    --reports
+    name=RUN?  the baseline (default: baseline)
+    """
+    add_arguments(parser, table, name="baseline")
 
 
 def run_baseline(options: argparse.Namespace) -> int:
@@ -52,21 +55,16 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the baseline's folder, the reason, and the days for which the baseline is valid."""
-    add_run_argument(parser)
-    parser.add_argument(
-        "--to", type=Path, metavar="DIR", help="folder of the baseline, which is replaced (default: REPORTS/baseline)"
-    )
-    parser.add_argument("--why", required=True, metavar="TEXT", help="reason, which the baseline keeps")
-    parser.add_argument(
-        "--days",
-        type=whole_number(1),
-        metavar="N",
-        help="days for which the baseline holds; a run that starts later is not compared with it (default: no limit)",
-    )
-    parser.epilog = (
-        "Only a finished run of all cases whose exit status was 0 becomes a baseline. Its run.json, records.jsonl and "
-        "summary.json are copied; run.json also gets who promoted it, when, why, and a hash of each file."
-    )
+    table = """
+    --reports RUN
+    --to DIR    folder of the baseline, which is replaced (default: REPORTS/baseline)
+    --why TEXT  reason, which the baseline keeps
+    --days N    days for which the baseline holds; a run that starts later is not compared with it (default: no limit)
+
+    Only a finished run of all cases whose exit status was 0 becomes a baseline. Its run.json, records.jsonl and
+    summary.json are copied; run.json also gets who promoted it, when, why, and a hash of each file.
+    """
+    add_arguments(parser, table, required=("why",), to=Path, days=whole_number(1))
 
 
 def run_promote(options: argparse.Namespace) -> int:

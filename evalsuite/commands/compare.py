@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands import add_code_option, add_reports_folder, make_declarations, write_lines
-from evalsuite.commands.score import add_table_form, read_table, score_pair, show_score, write_page
+from evalsuite.commands import add_arguments, make_declarations, write_lines
+from evalsuite.commands.score import read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.case_block import add_baseline_answer, write_case_block
@@ -24,22 +24,13 @@ if TYPE_CHECKING:
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, their labels, and the output folder."""
-    add_reports_folder(parser)
-    add_code_option(parser)
-    parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more: names or folders, or `last`")
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="label of a run; once for each run, in their order (default: the name of its model)",
-    )
-    parser.add_argument(
-        "--to",
-        type=Path,
-        metavar="DIR",
-        help="folder for comparison.md, .html and .json and the pictures (default: reports/compare-A-B)",
-    )
+    table = """
+    --reports --code
+    names=RUN+     two runs or more: names or folders, or `last`
+    --label NAME*  label of a run; once for each run, in their order (default: the name of its model)
+    --to DIR       folder for comparison.md, .html and .json and the pictures (default: reports/compare-A-B)
+    """
+    add_arguments(parser, table, to=Path)
 
 
 def run_compare(options: argparse.Namespace) -> int:
@@ -66,11 +57,14 @@ class ChangedCase:
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the two runs."""
-    add_reports_folder(parser)
-    parser.add_argument("first", metavar="A", help="a run's name or folder, or `last`")
-    parser.add_argument("second", metavar="B", help="the other run, named like A")
-    parser.add_argument("--answers", action="store_true", help="also show each case's question and answers")
-    parser.add_argument("--most", type=int, default=50, metavar="N", help="number of cases to list (default: 50)")
+    table = """
+    --reports
+    first=A    a run's name or folder, or `last`
+    second=B   the other run, named like A
+    --answers  also show each case's question and answers
+    --most N   number of cases to list (default: 50)
+    """
+    add_arguments(parser, table, most=50)
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -117,10 +111,13 @@ def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most
 
 def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the two tables and the options for reading and showing them."""
-    parser.add_argument("first", type=Path, metavar="A", help="a file with a table, such as a model's answer")
-    parser.add_argument("second", type=Path, metavar="B", help="the file with the wanted table")
-    add_table_form(parser)
-    parser.add_argument("--most", type=int, default=50, metavar="N", help="number of cells to list (default: 50)")
+    table = """
+    first=A      a file with a table, such as a model's answer
+    second=B     the file with the wanted table
+    --format --any-order --html
+    --most N     number of cells to list (default: 50)
+    """
+    add_arguments(parser, table, first=Path, second=Path, most=50)
 
 
 def run_table_diff(options: argparse.Namespace) -> int:
@@ -142,25 +139,15 @@ DRIFTED = 11  # The exit status if the newest release has drifted from a referen
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, the references and the output folder."""
-    parser.epilog = f"The exit status is {DRIFTED} where the newest release has drifted from a reference."
-    add_reports_folder(parser)
-    add_code_option(parser)
-    parser.add_argument(
-        "names",
-        metavar="RUN",
-        nargs="*",
-        help="releases in their order: names or folders (default: all finished runs of the folder, by time)",
-    )
-    parser.add_argument(
-        "--reference",
-        action="append",
-        default=[],
-        metavar="RUN",
-        help="run with which every later release is compared; may be repeated (default: the first release)",
-    )
-    parser.add_argument(
-        "--to", type=Path, metavar="DIR", help="folder for history.md, page and pictures (default: reports/history)"
-    )
+    table = """
+    --reports --code
+    names=RUN*        releases in their order: names or folders (default: all finished runs of the folder, by time)
+    --reference RUN*  run with which every later release is compared; may be repeated (default: the first release)
+    --to DIR          folder for history.md, page and pictures (default: reports/history)
+
+    The exit status is 11 where the newest release has drifted from a reference.
+    """
+    add_arguments(parser, table, to=Path)
 
 
 def run_history(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code_option, add_reports_folder, add_run_argument, make_declarations, write_lines
+from evalsuite.commands import add_arguments, make_declarations, write_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import write_count
@@ -32,18 +32,17 @@ if TYPE_CHECKING:
 
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, the format, and the output file."""
-    add_reports_folder(parser)
-    add_code_option(parser)
-    parser.add_argument("names", metavar="RUN", nargs="+", help="names or folders of runs, or `last`")
-    parser.add_argument("--to", required=True, choices=FORMATS, dest="format", help="the format")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="PATH", help="file (for inspect: folder) to write; default: by format"
-    )
-    parser.epilog = (
-        "csv, parquet and jsonl hold every case; text that a spreadsheet would run as a formula gets an apostrophe "
-        "in CSV. latex is a table of the benchmarks' primary metrics with intervals. inspect is a log for each "
-        "benchmark, lm-eval the harness's results JSON."
-    )
+    table = """
+    --reports --code
+    names=RUN+        names or folders of runs, or `last`
+    format=--to FORMAT  the format
+    -o --output PATH  file (for inspect: folder) to write; default: by format
+
+    csv, parquet and jsonl hold every case; text that a spreadsheet would run as a formula gets an apostrophe in CSV.
+    latex is a table of the benchmarks' primary metrics with intervals. inspect is a log for each benchmark, lm-eval the
+    harness's results JSON.
+    """
+    add_arguments(parser, table, required=("format",), format=list(FORMATS), output=Path)
 
 
 def run_export(options: argparse.Namespace) -> int:
@@ -141,13 +140,15 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the selection of its cases, and the output file."""
-    add_run_argument(parser)
-    parser.add_argument("--failed", action="store_true", help="only cases that failed or ended in an error")
-    parser.add_argument("-o", "--output", type=Path, default=Path("samples.jsonl"), metavar="FILE")
-    parser.epilog = (
-        "Each line has id, input, target (null where it must be filled in), tags, and the answer with its error. "
-        "`load_samples(FILE)` reads the file."
-    )
+    table = """
+    --reports RUN
+    --failed          only cases that failed or ended in an error
+    -o --output FILE  file to write (default: samples.jsonl)
+
+    Each line has id, input, target (null where it must be filled in), tags, and the answer with its error.
+    `load_samples(FILE)` reads the file.
+    """
+    add_arguments(parser, table, output=Path("samples.jsonl"))
 
 
 def run_cases(options: argparse.Namespace) -> int:
@@ -168,17 +169,16 @@ def run_cases(options: argparse.Namespace) -> int:
 
 def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, their labels, and the output folder."""
-    add_reports_folder(parser)
-    add_code_option(parser)
-    parser.add_argument("names", metavar="RUN", nargs="+", help="two runs or more, the first being the baseline")
-    parser.add_argument(
-        "--label", action="append", default=[], metavar="NAME", help="label of a run; once for each run, in their order"
-    )
-    parser.add_argument("--to", type=Path, default=Path("paper"), metavar="DIR", help="folder (default: paper)")
-    parser.epilog = (
-        "Include tables.tex, figures.tex and appendix.tex in a document that loads the packages booktabs and graphicx. "
-        "Scripts beyond Latin need lualatex or xelatex with a font that has them."
-    )
+    table = """
+    --reports --code
+    names=RUN+     two runs or more, the first being the baseline
+    --label NAME*  label of a run; once for each run, in their order
+    --to DIR       folder (default: paper)
+
+    Include tables.tex, figures.tex and appendix.tex in a document that loads the packages booktabs and graphicx.
+    Scripts beyond Latin need lualatex or xelatex with a font that has them.
+    """
+    add_arguments(parser, table, to=Path("paper"))
 
 
 def run_paper(options: argparse.Namespace) -> int:
@@ -200,12 +200,14 @@ TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # Files in a bundle besides the journa
 
 def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run and the output file."""
-    add_run_argument(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.zip")
-    parser.epilog = (
-        "`evalsuite runs verify RUN.zip` compares every printed number with the answers inside. To run the cases on "
-        "those answers again: unzip it into reports/RUN, then `pytest cases/ --replay RUN`."
-    )
+    table = """
+    --reports RUN
+    -o --output FILE  default: RUN.zip
+
+    `evalsuite runs verify RUN.zip` compares every printed number with the answers inside. To run the cases on those
+    answers again: unzip it into reports/RUN, then `pytest cases/ --replay RUN`.
+    """
+    add_arguments(parser, table, output=Path)
 
 
 def run_bundle(options: argparse.Namespace) -> int:
@@ -243,22 +245,18 @@ def unpack_bundle(bundle: Path, folder: Path) -> None:
 
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the benchmark, the run, the submitted modes, and the output file."""
-    parser.add_argument("benchmark", choices=["treb"], help="the leaderboard's benchmark")
-    add_run_argument(parser)
-    parser.add_argument(
-        "--mode",
-        action="append",
-        default=[],
-        help="mode whose answer is submitted if a question ran in several; may be repeated, in order of preference",
-    )
-    parser.add_argument(
-        "--model-name", metavar="NAME", help="the model's name on the leaderboard (default: its name in the run)"
-    )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: RUN.jsonl, in the present folder")
-    parser.epilog = (
-        "Each line has id, model_name, question, generation and pred_answer. Questions without references are answered "
-        "but not scored. The exit status is 1 if an answer is missing."
-    )
+    table = """
+    benchmark=NAME     the leaderboard's benchmark
+    --reports RUN
+    --mode MODE*       mode whose answer is submitted if a question ran in several; may be repeated, in order of
+        preference
+    --model-name NAME  the model's name on the leaderboard (default: its name in the run)
+    -o --output FILE   default: RUN.jsonl, in the present folder
+
+    Each line has id, model_name, question, generation and pred_answer. Questions without references are answered but
+    not scored. The exit status is 1 if an answer is missing.
+    """
+    add_arguments(parser, table, benchmark=["treb"], output=Path)
 
 
 def run_submit(options: argparse.Namespace) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_run_argument
-from evalsuite.commands.report import add_target_options, write_report_again
+from evalsuite.commands import add_arguments
+from evalsuite.commands.report import write_report_again
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import parse_baselines
 from evalsuite.output.reports.markdown import write_decision_line
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, and the gates and baselines that replace the run's own."""
-    add_run_argument(parser)
-    parser.add_argument(
-        "--gate", action="append", metavar="CONDITION", help="gate that replaces the run's own; may be repeated"
-    )
-    parser.add_argument(
-        "--baseline", action="append", metavar="RUN", help="baseline that replaces the run's own; may be repeated"
-    )
-    add_target_options(parser)
+    table = """
+    --reports RUN
+    --gate CONDITION*  gate that replaces the run's own; may be repeated
+    --baseline RUN*    baseline that replaces the run's own; may be repeated
+    --code --to
+    """
+    add_arguments(parser, table)
 
 
 def run_gate(options: argparse.Namespace) -> int:
@@ -74,17 +73,15 @@ class CommentError(EvalsuiteError):
 
 def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the folder, and the id of the verdict that the folder must contain."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a run's folder, or the folder of `gate --to`")
-    parser.add_argument(
-        "--verdict",
-        metavar="ID",
-        help="id of the verdict, as `gate` printed it and the step's output `verdict` holds it; a folder with another "
-        "verdict is refused",
-    )
-    parser.epilog = (
-        "On GitHub the token is GITHUB_TOKEN or GH_TOKEN; on GitLab it is GITLAB_TOKEN, a project access token with "
-        "the scope `api`. Outside of a CI job the comment is printed."
-    )
+    table = """
+    folder=FOLDER  a run's folder, or the folder of `gate --to`
+    --verdict ID   id of the verdict, as `gate` printed it and the step's output `verdict` holds it; a folder with
+        another verdict is refused
+
+    On GitHub the token is GITHUB_TOKEN or GH_TOKEN; on GitLab it is GITLAB_TOKEN, a project access token with the scope
+    `api`. Outside of a CI job the comment is printed.
+    """
+    add_arguments(parser, table, folder=Path)
 
 
 def run_comment(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_reports_folder, demand_suite, make_declarations
+from evalsuite.commands import add_arguments, demand_suite, make_declarations
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
@@ -32,66 +32,42 @@ SHARED = (
 )
 """Settings with the same meaning for a gateway as for a session."""
 
-GATEWAY_EPILOG = """\
-The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions connect by
---gateway URL, other programs by OPENAI_BASE_URL=URL/v1. A session sends the token in EVALSUITE_GATEWAY_TOKEN, another
-program sends its token as the API key. docs/scaling.md has an example for a CI matrix.
-"""
-
 
 def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the gateway's address, clients, store, upstream servers and limits."""
-    parser.epilog = GATEWAY_EPILOG
-    parser.add_argument("--host", default="127.0.0.1", help="address on which the gateway listens (default: 127.0.0.1)")
-    parser.add_argument(
-        "--port", type=int, default=PORT, help=f"port on which the gateway listens (default: {PORT}; 0: a free port)"
-    )
-    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate (PEM); required beyond loopback")
-    parser.add_argument(
-        "--tls-key", type=Path, metavar="FILE", help="private key of the certificate, if it is in another file"
-    )
-    parser.add_argument(
-        "--clients",
-        type=Path,
-        metavar="FILE",
-        help='clients that may ask: {"ci": {"token": "...", "share": 0.5, "max_rpm": 600, "max_tpm": 90000}}, where '
-        "share is a part of --max-cost, and the limits are per minute (default: everybody on this host)",
-    )
-    parser.add_argument(
-        "--audit",
-        type=Path,
-        metavar="FILE",
-        help="file that gets a line of JSON per request: time, client, model, outcome, tokens, cost; no texts",
-    )
-    parser.add_argument(
-        "--store",
-        default="gateway.sqlite",
-        metavar="FILE|URL",
-        help="store of the answers: a file (default: gateway.sqlite), or postgresql://USER@HOST/DATABASE for several "
-        "gateways (extra `postgres`; the password in PGPASSWORD)",
-    )
-    parser.add_argument(
-        "--max-age",
-        type=float,
-        default=24.0,
-        metavar="HOURS",
-        help="age up to which a stored answer is given again, so that a change of the model is noticed (default 24; "
-        "inf: no limit)",
-    )
-    parser.add_argument(
-        "--upstream",
-        action="append",
-        default=[],
-        metavar="URL[,KEY_ENV]",
-        help="a model server that may be asked, with the variable of its key where that is not OPENAI_API_KEY; may "
-        "be repeated, and the first serves programs that name none (default: OPENAI_BASE_URL, or OpenAI)",
-    )
-    parser.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="serve these models only; may be repeated. local:, function: and the like have to be named",
+    table = """
+    --host HOST                address on which the gateway listens (default: 127.0.0.1)
+    --port PORT                port on which the gateway listens (default: 4747; 0: a free port)
+    --tls-cert FILE            certificate (PEM); required beyond loopback
+    --tls-key FILE             private key of the certificate, if it is in another file
+    --clients FILE             clients that may ask: {"ci": {"token": "...", "share": 0.5, "max_rpm": 600, "max_tpm":
+        90000}}, where share is a part of --max-cost, and the limits are per minute (default: everybody on this host)
+    --audit FILE               file that gets a line of JSON per request: time, client, model, outcome, tokens, cost; no
+        texts
+    --store FILE|URL           store of the answers: a file (default: gateway.sqlite), or
+        postgresql://USER@HOST/DATABASE for several gateways (extra `postgres`; the password in PGPASSWORD)
+    --max-age HOURS            age up to which a stored answer is given again, so that a change of the model is noticed
+        (default 24; inf: no limit)
+    --upstream URL[,KEY_ENV]*  a model server that may be asked, with the variable of its key where that is not
+        OPENAI_API_KEY; may be repeated, and the first serves programs that name none (default: OPENAI_BASE_URL, or
+        OpenAI)
+    --model MODEL*             serve these models only; may be repeated. local:, function: and the like have to be named
+
+    The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions connect by
+    --gateway URL, other programs by OPENAI_BASE_URL=URL/v1. A session sends the token in EVALSUITE_GATEWAY_TOKEN,
+    another program sends its token as the API key. docs/scaling.md has an example for a CI matrix.
+    """
+    add_arguments(
+        parser,
+        table,
+        host="127.0.0.1",
+        port=PORT,
+        tls_cert=Path,
+        tls_key=Path,
+        clients=Path,
+        audit=Path,
+        store="gateway.sqlite",
+        max_age=24.0,
     )
     add_options(parser, SHARED, defaults=True)
 
@@ -131,45 +107,27 @@ ADDRESSES = (
     ("judge_base_url", "judge_key_env"),
     ("user_base_url", "user_key_env"),
 )
-RAY_EPILOG = """\
-All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. Limits and
-prices of calls (--max-rpm, --max-cost, --price ...) apply to the gateway that all shards ask. Keys stay in this
-process's environment. A shard whose node dies is run again on another node; stored answers are not asked for again.
-"""
 
 
 def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the suite, the cluster, and the packages that the cluster's nodes need."""
-    parser.epilog = RAY_EPILOG
-    # If argparse allowed abbreviations, it would mistake some options of pytest for options of this command.
+    table = """
+    suite=SUITE        folder or file of the cases, below the current directory
+    --shards N         number of shards, each a task of Ray's
+    --address ADDRESS  HOST:PORT of the cluster, or `auto` to find one (default: start one on this machine)
+    --gateway URL      gateway that all shards ask (default: this command starts one, if all nodes are on this host).
+        Its token is in EVALSUITE_GATEWAY_TOKEN
+    --cpus N           cores that Ray sets aside for each shard (default: 1)
+    --pip PACKAGE*     package to install on every node; may be repeated
+    name=--run NAME    name of the joined run's folder (default: ray- and the time)
+    --reports
+
+    All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. Limits and
+    prices of calls (--max-rpm, --max-cost, --price ...) apply to the gateway that all shards ask. Keys stay in this
+    process's environment. A shard whose node dies is run again on another node; stored answers are not asked for again.
+    """
+    add_arguments(parser, table, required=("shards",), shards=int, cpus=1.0)
     parser.allow_abbrev = False
-    parser.add_argument("suite", metavar="SUITE", help="folder or file of the cases, below the current directory")
-    parser.add_argument("--shards", type=int, required=True, metavar="N", help="number of shards, each a task of Ray's")
-    parser.add_argument(
-        "--address",
-        metavar="ADDRESS",
-        help="HOST:PORT of the cluster, or `auto` to find one (default: start one on this machine)",
-    )
-    parser.add_argument(
-        "--gateway",
-        metavar="URL",
-        help="gateway that all shards ask (default: this command starts one, if all nodes are on this host). "
-        "Its token is in EVALSUITE_GATEWAY_TOKEN",
-    )
-    parser.add_argument(
-        "--cpus", type=float, default=1.0, metavar="N", help="cores that Ray sets aside for each shard (default: 1)"
-    )
-    parser.add_argument(
-        "--pip",
-        action="append",
-        default=[],
-        metavar="PACKAGE",
-        help="package to install on every node; may be repeated",
-    )
-    parser.add_argument(
-        "--run", dest="name", metavar="NAME", help="name of the joined run's folder (default: ray- and the time)"
-    )
-    add_reports_folder(parser)
 
 
 def run_ray(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import write_lines
+from evalsuite.commands import add_arguments, write_lines
 from evalsuite.commands.init_ci import find_repository, write_new_file, write_workflow
 from evalsuite.models.choice import INSTALL_LOCAL
 
@@ -75,25 +75,21 @@ class PytestFile:
 
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the project's folder, and the workflow's forge and model."""
-    parser.add_argument(
-        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the project's root (default: here)"
-    )
+    table = """
+    folder=DIR?    the project's root (default: here)
+    --model MODEL  with --ci: the model of the workflow (default: gpt-4). With --model, the model is also asked now, for
+        the first baseline
+
+    Writes conftest.py, evals/test_first.py and a gate in pytest.toml. Existing files do not change; lines that an
+    existing file lacks are printed in its format.
+    """
+    add_arguments(parser, table, folder=Path())
     parser.add_argument(
         "--ci",
         choices=("auto", "github", "gitlab"),
         nargs="?",
         const="auto",
         help="also write a CI workflow, and prove it: its commands run once green and once red with a scripted model",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        help="with --ci: the model of the workflow (default: gpt-4). With --model, the model is also asked now, for "
-        "the first baseline",
-    )
-    parser.epilog = (
-        "Writes conftest.py, evals/test_first.py and a gate in pytest.toml. Existing files do not "
-        "change; lines that an existing file lacks are printed in its format."
     )
 
 

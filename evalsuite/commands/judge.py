@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_run_argument, make_declarations
+from evalsuite.commands import add_arguments, make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, judge_again
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
@@ -44,53 +44,21 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the judges, the question and benchmark that they judge, and people's labels."""
-    add_run_argument(parser)
-    parser.add_argument(
-        "--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated, to compare"
-    )
-    add_question_options(parser)
-    parser.add_argument("--passes", type=float, metavar="SCORE", help="the least score that passes (default: the best)")
-    parser.add_argument(
-        "--benchmark", metavar="NAME", help="the benchmark whose answers are judged, if the run has several"
-    )
-    parser.add_argument(
-        "--score",
-        action="append",
-        metavar="NAME",
-        help="a score of the judge, where the cases declare several; may be repeated (default: all)",
-    )
-    sheet = "a sheet of `evalsuite judge sheet`; may be repeated"
-    parser.add_argument("--people", action="append", type=Path, default=[], metavar="FILE", help=sheet)
-    parser.add_argument(
-        "--gate",
-        action="append",
-        metavar="CONDITION",
-        help="a condition for every judge, such as 'judge.kappa >= 0.6 @95%%'; may be repeated. The exit status is 10 "
-        "if a gate is missed, and 12 if a gate has no data or no answer of a judge could be read",
-    )
-    parser.add_argument(
-        "--probes",
-        type=whole_number(0),
-        default=20,
-        metavar="N",
-        help="cases per kind of mutation test, drawn at random, each with some 20 to 35 calls in all; 0 makes none "
-        "(default: 20)",
-    )
+    table = """
+    --reports RUN
+    --judge MODEL*     a judge; may be repeated, to compare
+    --criteria --scale
+    --passes SCORE     the least score that passes (default: the best)
+    --benchmark NAME   the benchmark whose answers are judged, if the run has several
+    --score NAME*      a score of the judge, where the cases declare several; may be repeated (default: all)
+    --people FILE*     a sheet of `evalsuite judge sheet`; may be repeated
+    --gate CONDITION*  a condition for every judge, such as 'judge.kappa >= 0.6 @95%%'; may be repeated. The exit status
+        is 10 if a gate is missed, and 12 if a gate has no data or no answer of a judge could be read
+    --probes N         cases per kind of mutation test, drawn at random, each with some 20 to 35 calls in all; 0 makes
+        none (default: 20)
+    """
+    add_arguments(parser, table, required=("judge",), passes=float, people=Path, probes=(whole_number(0), 20))
     add_options(parser, TAKEN)
-
-
-def add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the question that a judge or a person answers about each case."""
-    parser.add_argument(
-        "--criteria",
-        metavar="QUESTION",
-        help="the question about each answer, as in rubric(...); default: the scorers that the cases declare",
-    )
-    parser.add_argument(
-        "--scale",
-        metavar="LOW-HIGH",
-        help="lowest and highest mark, for example 1-5; without --scale the answer is yes or no",
-    )
 
 
 def run_judge(options: argparse.Namespace) -> int:

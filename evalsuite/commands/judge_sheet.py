@@ -15,8 +15,8 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_run_argument, make_declarations
-from evalsuite.commands.judge import SCORES, add_question_options, prepare_answers, read_scores
+from evalsuite.commands import add_arguments, make_declarations
+from evalsuite.commands.judge import SCORES, prepare_answers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal
@@ -46,35 +46,22 @@ BY_SPREAD = 0.25  # The share of a case's sampling probability that is proportio
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run, the choice of cases, the question, and the sheet's file."""
-    add_run_argument(parser)
-    parser.add_argument("--cases", type=whole_number(1), default=50, metavar="N", help="number of cases (default: 50)")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the random choice of cases (default: 0)"
-    )
-    parser.add_argument("--benchmark", metavar="NAME", help="take cases of this benchmark alone")
-    add_question_options(parser)
-    parser.add_argument(
-        "--random", action="store_true", help="draw all cases alike, also where judges disagree (for kappa and rho)"
-    )
-    parser.add_argument(
-        "--equally",
-        metavar="TAG,...",
-        help="draw equally many cases for each value of these tags, such as domain,bucket",
-    )
-    parser.add_argument("--score", metavar="NAME", help="the judge's score that people give (default: the first)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("labels.csv"),
-        metavar="FILE",
-        help="a table, or a page if FILE ends with .html (default: labels.csv, and labels.html beside it)",
-    )
-    parser.epilog = (
-        "The sheet shows neither scores nor the model. The page shows what the judge sees, takes labels by keyboard "
-        "and saves them as CSV; in the table, each person fills in the column `label` of a separate copy: yes "
-        "or no, or a number. `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels."
-    )
+    table = """
+    --reports RUN
+    --cases N          number of cases (default: 50)
+    --seed N           seed of the random choice of cases (default: 0)
+    --benchmark NAME   take cases of this benchmark alone
+    --criteria --scale
+    --random           draw all cases alike, also where judges disagree (for kappa and rho)
+    --equally TAG,...  draw equally many cases for each value of these tags, such as domain,bucket
+    --score NAME       the judge's score that people give (default: the first)
+    -o --output FILE   a table, or a page if FILE ends with .html (default: labels.csv, and labels.html beside it)
+
+    The sheet shows neither scores nor the model. The page shows what the judge sees, takes labels by keyboard and saves
+    them as CSV; in the table, each person fills in the column `label` of a separate copy: yes or no, or a number.
+    `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels.
+    """
+    add_arguments(parser, table, cases=(whole_number(1), 50), seed=0, output=Path("labels.csv"))
 
 
 def run_label(options: argparse.Namespace) -> int:

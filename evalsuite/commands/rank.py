@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_reports_folder
+from evalsuite.commands import add_arguments
 from evalsuite.commands.judge import (
     TAKEN,
     ask_judge,
@@ -54,31 +54,22 @@ class _AnswersOfRun:
 
 def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, the judges, and the question by which the judges compare answers."""
-    add_reports_folder(parser)
-    parser.add_argument("names", nargs="+", metavar="RUN", help="a run's name or folder, or `last`")
-    parser.add_argument("--against", action="append", default=[], metavar="RUN", help="a further run; may be repeated")
-    parser.add_argument("--judge", action="append", required=True, metavar="MODEL", help="a judge; may be repeated")
-    parser.add_argument(
-        "--criteria",
-        metavar="QUESTION",
-        help="what makes an answer better: --criteria 'Is it polite?' (default: the judge decides)",
-    )
-    parser.add_argument(
-        "--benchmark", metavar="NAME", help="the benchmark whose answers are compared, if the runs have several"
-    )
-    parser.add_argument(
-        "--gate",
-        action="append",
-        metavar="CONDITION",
-        help="a condition for every pair and judge, such as 'qa.preference >= 0.5 @95%%', where 1 means that the "
-        "first run wins; may be repeated. The exit status is 10 if a gate is missed, and 12 if it has no data",
-    )
+    table = """
+    --reports
+    names=RUN+           a run's name or folder, or `last`
+    --against RUN*       a further run; may be repeated
+    --judge MODEL*       a judge; may be repeated
+    --criteria QUESTION  what makes an answer better: --criteria 'Is it polite?' (default: the judge decides)
+    --benchmark NAME     the benchmark whose answers are compared, if the runs have several
+    --gate CONDITION*    a condition for every pair and judge, such as 'qa.preference >= 0.5 @95%%', where 1 means that
+        the first run wins; may be repeated. The exit status is 10 if a gate is missed, and 12 if it has no data
+
+    The judge compares both answers to each case twice, once in each order, so each pair of runs costs 2 calls per case
+    and judge. `evalsuite judge A --against B` is the same.
+    """
+    add_arguments(parser, table, required=("judge",))
     add_options(parser, TAKEN)
     parser.set_defaults(probes=0)
-    parser.epilog = (
-        "The judge compares both answers to each case twice, once in each order, so each pair of runs costs 2 calls "
-        "per case and judge. `evalsuite judge A --against B` is the same."
-    )
 
 
 def run_rank(options: argparse.Namespace) -> int:

@@ -8,10 +8,9 @@ import sys
 import time
 import webbrowser
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code_option, add_reports_folder, add_run_argument, make_declarations, write_lines
+from evalsuite.commands import add_arguments, make_declarations, write_lines
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.json_codec import encode_record
@@ -23,6 +22,7 @@ from evalsuite.results.runs import load_run
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from evalsuite.core.types import Record
     from evalsuite.output.reports.write import RunReport
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run and the folder for the report."""
-    add_run_argument(parser)
-    add_target_options(parser)
+    table = """
+    --reports RUN --code --to
+    """
+    add_arguments(parser, table)
 
 
 def run_report(options: argparse.Namespace) -> int:
@@ -47,18 +49,6 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
-
-
-def add_target_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--to` and `--code`."""
-    add_code_option(parser)
-    parser.add_argument(
-        "--to",
-        type=Path,
-        metavar="FOLDER",
-        help="also write report.md, report.html, summary.json, comment.md and pictures to this folder; the run's own "
-        "files do not change",
-    )
 
 
 def write_report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
@@ -94,15 +84,14 @@ MOST = 20  # Maximum cases to list if a part of an id matches several cases.
 
 def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the case and its run."""
-    add_reports_folder(parser)
-    parser.add_argument(
-        "case", metavar="CASE", help="the case's id as pytest shows it, or a part of the id that no other case has"
-    )
-    parser.add_argument(
-        "--run", dest="name", default="last", metavar="RUN", help="the run's name or folder (default: the newest run)"
-    )
-    parser.add_argument("--full", action="store_true", help="also print the conversation, and shorten nothing")
-    parser.add_argument("--json", action="store_true", help="print the case's record as JSON instead")
+    table = """
+    --reports
+    case=CASE       the case's id as pytest shows it, or a part of the id that no other case has
+    name=--run RUN  the run's name or folder (default: the newest run)
+    --full          also print the conversation, and shorten nothing
+    --json          print the case's record as JSON instead
+    """
+    add_arguments(parser, table, name="last")
 
 
 def run_show(options: argparse.Namespace) -> int:
@@ -155,15 +144,13 @@ BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progr
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the runs, and the option to open no browser."""
-    add_reports_folder(parser)
-    parser.add_argument(
-        "names",
-        metavar="RUN",
-        nargs="*",
-        help="names or folders, or `last`: one shows its page, several an index of them (default: an index of all)",
-    )
-    add_code_option(parser)
-    parser.add_argument("--no-open", action="store_true", help="write the page and print its address; open no browser")
+    table = """
+    --reports
+    names=RUN*  names or folders, or `last`: one shows its page, several an index of them (default: an index of all)
+    --code
+    --no-open   write the page and print its address; open no browser
+    """
+    add_arguments(parser, table)
 
 
 def run_view(options: argparse.Namespace) -> int:

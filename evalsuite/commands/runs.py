@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_code_option, add_reports_folder, make_declarations
+from evalsuite.commands import add_arguments, make_declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.option_values import whole_number
 from evalsuite.core.phrases import write_count
@@ -38,7 +38,10 @@ RUN_COLUMNS = (
 
 def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the folder of runs."""
-    add_reports_folder(parser)
+    table = """
+    --reports
+    """
+    add_arguments(parser, table)
 
 
 def run_runs(options: argparse.Namespace) -> int:
@@ -78,10 +81,12 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
 
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the shards, and the name of the joined run."""
-    add_reports_folder(parser)
-    add_code_option(parser)
-    parser.add_argument("names", metavar="RUN", nargs="+", help="all shards: names or folders")
-    parser.add_argument("--to", required=True, metavar="NAME", help="name of the joined run")
+    table = """
+    --reports --code
+    names=RUN+  all shards: names or folders
+    --to NAME   name of the joined run
+    """
+    add_arguments(parser, table, required=("to",))
 
 
 def run_merge(options: argparse.Namespace) -> int:
@@ -99,18 +104,16 @@ def run_merge(options: argparse.Namespace) -> int:
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the runs to keep, and the option that removes the other runs."""
-    add_reports_folder(parser)
-    parser.add_argument(
-        "--keep", type=whole_number(0), default=10, metavar="N", help="newest runs to keep (default: 10)"
-    )
-    parser.add_argument(
-        "--also", action="append", default=[], metavar="RUN", help="also keep this run; may be repeated"
-    )
-    parser.add_argument("--yes", action="store_true", help="remove the runs; without --yes they are only listed")
-    parser.epilog = (
-        "A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline "
-        "of a run that stays."
-    )
+    table = """
+    --reports
+    --keep N     newest runs to keep (default: 10)
+    --also RUN*  also keep this run; may be repeated
+    --yes        remove the runs; without --yes they are only listed
+
+    A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline of a
+    run that stays.
+    """
+    add_arguments(parser, table, keep=(whole_number(0), 10))
 
 
 def run_prune(options: argparse.Namespace) -> int:
@@ -139,9 +142,11 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the run."""
-    add_reports_folder(parser)
-    add_code_option(parser)
-    parser.add_argument("name", metavar="RUN", help="a run's name or folder, `last`, or a bundle's file")
+    table = """
+    --reports --code
+    name=RUN   a run's name or folder, `last`, or a bundle's file
+    """
+    add_arguments(parser, table)
 
 
 def run_verify(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options
+from evalsuite.commands import add_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
 
@@ -25,30 +26,18 @@ FIELDS = ("pair", "value", "content", "form")
 
 def add_score_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the tables, or a file of pairs, and the options for reading and showing tables."""
-    parser.add_argument("what", choices=["tables"], help="the kind of output to score")
-    parser.add_argument("--reference", type=Path, metavar="FILE", help="the wanted table")
-    parser.add_argument(
-        "--prediction", type=Path, metavar="FILE", help="a model's answer; prose may surround the table"
-    )
-    parser.add_argument(
-        "--pairs",
-        type=Path,
-        metavar="FILE",
-        help="JSON lines {prediction, reference} with optional id and format, instead of --reference and --prediction",
-    )
-    add_table_form(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON: one object per table")
-    parser.add_argument("--csv", action="store_true", help="print a line of numbers per table")
+    table = """
+    what=KIND           the kind of output to score
+    --reference FILE   the wanted table
+    --prediction FILE  a model's answer; prose may surround the table
+    --pairs FILE       JSON lines {prediction, reference} with optional id and format, instead of --reference and
+        --prediction
+    --format --any-order --html
+    --json             print JSON: one object per table
+    --csv              print a line of numbers per table
+    """
+    add_arguments(parser, table, what=["tables"], reference=Path, prediction=Path, pairs=Path)
     parser.set_defaults(parser=parser)
-
-
-def add_table_form(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how tables are read and shown."""
-    parser.add_argument(
-        "--format", metavar="MARKUP", help="markdown, html or latex (default: that of the wanted table)"
-    )
-    parser.add_argument("--any-order", action="store_true", help="rows may stand in any order")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the diff as a page")
 
 
 def run_score(options: argparse.Namespace) -> int:
@@ -156,32 +145,17 @@ PICTURES = (".svg", ".png")
 
 def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the metrics, the files on which they are evaluated, and the output files."""
-    parser.add_argument("what", choices=["tables"], help="the metrics to measure")
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        type=Path,
-        help="rated outputs: JSON or JSON Lines of {reference, prediction, human, format}; further numbers, such as a "
-        "judge's, are compared too. With --grid: tables (.html, .tex, .md) or items of Struc-Bench (.json)",
-    )
-    parser.add_argument(
-        "--grid",
-        action="store_true",
-        help="score each table against known changes of itself; the exit status is 1 unless every rewrite scores 1 and "
-        "every corruption scores less",
-    )
-    parser.add_argument("--to", metavar="FILE", type=Path, help="also write the tables as Markdown")
-    parser.add_argument(
-        "--plot", metavar="FILE", type=Path, help="also draw the correlations, as .svg or .png (extra `plots`)"
-    )
-    parser.add_argument(
-        "--judgements",
-        metavar="FILE",
-        type=Path,
-        default=Path("judgements.sqlite"),
-        help="store of the answers of --model, so that none is paid for twice (default: judgements.sqlite)",
-    )
+    table = """
+    what=KIND           the metrics to measure
+    files=FILE+        rated outputs: JSON or JSON Lines of {reference, prediction, human, format}; further numbers,
+        such as a judge's, are compared too. With --grid: tables (.html, .tex, .md) or items of Struc-Bench (.json)
+    --grid             score each table against known changes of itself; the exit status is 1 unless every rewrite
+        scores 1 and every corruption scores less
+    --to FILE          also write the tables as Markdown
+    --plot FILE        also draw the correlations, as .svg or .png (extra `plots`)
+    --judgements FILE  store of the answers of --model, so that none is paid for twice (default: judgements.sqlite)
+    """
+    add_arguments(parser, table, what=["tables"], files=Path, to=Path, plot=Path, judgements=Path("judgements.sqlite"))
     judge = parser.add_argument_group("a judge", "With --model, the model's P-Score is measured beside the metrics.")
     add_model_options(judge, required=False)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain
-from evalsuite.commands import write_lines
+from evalsuite.commands import add_arguments, write_lines
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import read_settings
@@ -23,28 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-EPILOG = (
-    "DIR holds for bfcl the folders `result` and `score`; for tool_eyes the folders `tmp` and `jsonl` of the authors' "
-    "evaluation; for treb files *--judge.jsonl; for wikitablequestions predictions NAME.tsv and the output of "
-    "evaluator.py for them, NAME.txt; for others JSON lines {id, answer, scores: {name: value}}. No code of the "
-    "checker is run. Later runs with this data print the figure beside the data's source."
-)
-
-
 def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the benchmark, its data, and the folder of verdicts."""
-    parser.add_argument("name", metavar="NAME", help="a benchmark of evalsuite or of an installed package")
-    parser.add_argument(
-        "--against", type=Path, required=True, metavar="DIR", help="outputs and the checker's verdicts on them"
-    )
-    parser.add_argument("--data", required=True, metavar="DIR", help="the folder that holds the benchmark's data")
-    parser.add_argument(
-        "--arg", action="append", default=[], metavar="NAME=TEXT", help="an argument of @benchmark; may be repeated"
-    )
-    parser.add_argument(
-        "--shown", type=int, default=10, metavar="N", help="number of differences to print (default: 10)"
-    )
-    parser.epilog = EPILOG
+    table = """
+    name=NAME         a benchmark of evalsuite or of an installed package
+    --against DIR     outputs and the checker's verdicts on them
+    --data DIR        the folder that holds the benchmark's data
+    --arg NAME=TEXT*  an argument of @benchmark; may be repeated
+    --shown N         number of differences to print (default: 10)
+
+    DIR holds for bfcl the folders `result` and `score`; for tool_eyes the folders `tmp` and `jsonl` of the authors'
+    evaluation; for treb files *--judge.jsonl; for wikitablequestions predictions NAME.tsv and the output of
+    evaluator.py for them, NAME.txt; for others JSON lines {id, answer, scores: {name: value}}. No code of the checker
+    is run. Later runs with this data print the figure beside the data's source.
+    """
+    add_arguments(parser, table, required=("against", "data"), against=Path, shown=10)
     parser.set_defaults(parser=parser)
 
 

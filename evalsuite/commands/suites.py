@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import demand_suite
+from evalsuite.commands import add_arguments, demand_suite
 from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
@@ -16,24 +16,18 @@ if TYPE_CHECKING:
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the suite and the options of the plan."""
-    parser.epilog = "The command runs `pytest --plan SUITE`; any other option of pytest may follow after --."
-    parser.add_argument("suite", metavar="SUITE", nargs="?", help="folder or file of cases (default: pytest's own)")
-    parser.add_argument("--baseline", metavar="RUN", help="earlier run whose usage and variance are expected again")
-    parser.add_argument(
-        "--detect",
-        metavar="LOSS",
-        help="loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        action="append",
-        default=[],
-        help="model to be asked, for its price; may be repeated",
-    )
-    parser.add_argument("--epochs", metavar="K", help="times each sample is to be asked")
-    parser.add_argument("--limit", metavar="N", help="samples per benchmark at most")
-    parser.add_argument("--reports", metavar="DIR", help="folder of the runs (default: reports)")
+    table = """
+    suite=SUITE?    folder or file of cases (default: pytest's own)
+    --baseline RUN  earlier run whose usage and variance are expected again
+    --detect LOSS   loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)
+    --model MODEL*  model to be asked, for its price; may be repeated
+    --epochs K      times each sample is to be asked
+    --limit N       samples per benchmark at most
+    --reports DIR   folder of the runs (default: reports)
+
+    The command runs `pytest --plan SUITE`; any other option of pytest may follow after --.
+    """
+    add_arguments(parser, table)
     parser.add_argument("rest", metavar="-- OPTION", nargs="*", help="further options of pytest")
 
 
@@ -63,6 +57,11 @@ ASKED = (
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the suite, and the options of a session that are checked."""
+    table = """
+    suite=PATH*         the suite, as for pytest: cases/
+    --without-programs  a missing sandbox is not a fault: no case runs programs that a model writes
+    """
+    add_arguments(parser, table)
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
         "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "
@@ -70,13 +69,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
         "Options that are not given come from the suite's ini file, as in a run. The exit status is 0 if a run has all "
         "that it needs, otherwise 1."
     )
-    parser.add_argument("suite", nargs="*", metavar="PATH", help="the suite, as for pytest: cases/")
     add_options(parser, ASKED, defaults=True)
-    parser.add_argument(
-        "--without-programs",
-        action="store_true",
-        help="a missing sandbox is not a fault: no case runs programs that a model writes",
-    )
 
 
 def run_doctor(options: argparse.Namespace) -> int:

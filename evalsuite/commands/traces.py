@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import read_message_request
 from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
-from evalsuite.commands import demand_suite, make_declarations
+from evalsuite.commands import add_arguments, demand_suite, make_declarations
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import write_count
@@ -31,15 +31,15 @@ SUFFIXES = (".json", ".jsonl")
 
 def add_traces_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the files, the suite, and the file of answers."""
-    parser.add_argument("sources", nargs="+", type=Path, metavar="PATH", help=f"file, folder, or run: {EXPECTED}")
-    parser.add_argument("--suite", required=True, metavar="SUITE", help="the benchmarks that score the traces")
-    parser.add_argument(
-        "--to", type=Path, default=Path("trace-answers.jsonl"), metavar="FILE", help="the answers to write"
-    )
-    parser.epilog = (
-        "The command writes FILE and runs `pytest --answers=FILE SUITE`; other options go to pytest. Each trace is a "
-        "sample of each benchmark, with the target of the benchmark's sample of the same id, if there is one."
-    )
+    table = f"""
+    sources=PATH+  file, folder, or run: {EXPECTED}
+    --suite SUITE  the benchmarks that score the traces
+    --to FILE      the answers to write
+
+    The command writes FILE and runs `pytest --answers=FILE SUITE`; other options go to pytest. Each trace is a sample
+    of each benchmark, with the target of the benchmark's sample of the same id, if there is one.
+    """
+    add_arguments(parser, table, sources=Path, required=("suite",), to=Path("trace-answers.jsonl"))
 
 
 def run_traces(options: argparse.Namespace) -> int:
