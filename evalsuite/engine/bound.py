@@ -12,7 +12,7 @@ from evalsuite.core.declarations import describe_place
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
-from evalsuite.engine.scoring import ScorerGroups, check_parts, group_scorers, hash_scorers
+from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
 from evalsuite.gateway.faults import Faults
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
@@ -81,7 +81,7 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         solver = _make_solver(benchmark, setup, settings.answers)
     with _name_benchmark_in_errors(benchmark, "scorers"):
         scorers = benchmark.scorers(setup)
-    check_parts(benchmark.name, solver, scorers)
+    check_benchmark_parts(benchmark.name, solver, scorers)
     sorted_scorers = group_scorers(scorers)
     return BoundBenchmark(
         declaration,
@@ -192,9 +192,9 @@ def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
 
 def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> AnySolver | None:
     if answers:
-        from evalsuite.solvers.single_call import ready_made
+        from evalsuite.solvers.single_call import make_answers_solver
 
-        return ready_made(answers, benchmark.name)
+        return make_answers_solver(answers, benchmark.name)
     return benchmark.solver(setup)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
-    from evalsuite.engine.solving import Models, SolvedCase
+    from evalsuite.engine.solving import RunModels, SolvedCase
 
 LONGEST_GROUP = 40  # Maximum characters of metadata that can group cases; longer texts are usually unique to a sample.
 NOT_RUN = "async def functions are not natively supported"
@@ -71,11 +71,11 @@ class CaseFindings:
         errors = [] if solved.error is None else [solved.error]
         if solved.transcript is not None:
             self.facts |= _drop_large_state(solved.transcript.facts)
-            errors += self._score_now(case, solved.transcript, solved.judged)
+            errors += self._run_rule_scorers(case, solved.transcript, solved.judged)
         if errors:
             raise errors[0]
 
-    def _score_now(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
+    def _run_rule_scorers(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
         scorings: list[tuple[str, Callable[[], NamedScores]]] = [
             ("a scorer", partial(dict, scores)) for scores in judged
         ]
@@ -196,8 +196,14 @@ class CaseFindings:
 
 
 @contextmanager
-def provide_model(
-    models: Models, loop: AbstractEventLoop, case: Case | None, name: str, findings: CaseFindings | None, *, judge: bool
+def lend_model(
+    models: RunModels,
+    loop: AbstractEventLoop,
+    case: Case | None,
+    name: str,
+    findings: CaseFindings | None,
+    *,
+    judge: bool,
 ) -> Iterator[BlockingModel]:
     """Yield the model or judge for a test; afterwards, add the usage and requests of the test to the case's findings.
 
@@ -349,16 +355,16 @@ def describe_assertion(error: AssertionError) -> str:
         return ""
     names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     try:
-        return f"assert {_explain(node.test, names)}"
+        return f"assert {_explain_node(node.test, names)}"
     except Exception:  # noqa: BLE001 - reading a value runs the user's code, which may raise anything
         return f"assert {ast.unparse(node.test)}"
 
 
-def _explain(node: ast.expr, names: Mapping[str, Any]) -> str:
+def _explain_node(node: ast.expr, names: Mapping[str, Any]) -> str:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"not {_explain(node.operand, names)}"
+        return f"not {_explain_node(node.operand, names)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = _explain(node.left, names), _explain(node.comparators[0], names)
+        left, right = _explain_node(node.left, names), _explain_node(node.comparators[0], names)
         return f"{left} {OPERATORS[type(node.ops[0])]} {right}"
     text = repr(_evaluate_expression(node, names))
     if len(text) <= LONGEST_VALUE:

@@ -74,7 +74,7 @@ class Case:
             count=1,
         )
 
-    def sandboxes(self) -> Iterator[Sandbox]:
+    def iterate_sandboxes(self) -> Iterator[Sandbox]:
         """Yield the sandboxes in which the case's solver and scorers run programs."""
         for part in (self.bound.solver, *self.bound.scorers):
             sandbox_for = getattr(part, "sandbox_for", None)
@@ -218,7 +218,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
     `workers` processes share the items.
     """
 
-    def stage(item: T) -> tuple[int, bool]:
+    def find_stage(item: T) -> tuple[int, bool]:
         case = case_of(item)
         return (case.epoch, case.beyond) if case is not None else (0, False)
 
@@ -229,7 +229,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
     if settings.until_decided:
         # Put samples within --limit first, then further samples, because new samples are more informative than further
         # epochs.
-        ordered.sort(key=stage)
+        ordered.sort(key=find_stage)
         from evalsuite.decisions.early_stops import spread_items
 
         ordered = list(spread_items(ordered, workers))

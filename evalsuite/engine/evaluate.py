@@ -24,7 +24,7 @@ from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.engine.bound import bind_benchmark
-from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
+from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, lend_model
 from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
     check_model_can_be_called,
@@ -37,7 +37,7 @@ from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchm
 from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.open_run import OpenRun
 from evalsuite.engine.preparation import MODELS, prepare_run
-from evalsuite.engine.solving import CaseQueue, Models, Prefetcher, compute_window
+from evalsuite.engine.solving import CaseQueue, Prefetcher, RunModels, compute_window
 from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.results.run_folders import REPORT
 from evalsuite.results.runs import Run
@@ -119,7 +119,7 @@ class EvaluatedRun(Run):
         try:
             return self._evaluation.ending.result()
         except KeyboardInterrupt:
-            self._evaluation.stop("interrupted from the keyboard")
+            self._evaluation.stop_run("interrupted from the keyboard")
             raise
 
     def __getattr__(self, name: str) -> Any:
@@ -133,7 +133,7 @@ class EvaluatedRun(Run):
         try:
             yield from asyncio.shield(asyncio.wrap_future(self._evaluation.ending)).__await__()
         except asyncio.CancelledError:
-            self._evaluation.stop("interrupted: nobody awaits it any more")
+            self._evaluation.stop_run("interrupted: nobody awaits it any more")
             raise
         return self
 
@@ -229,7 +229,7 @@ class _Evaluation:
                 order,
                 selection={"narrowed": False, "collected": {self.cases[0].bound.name: self._count_collected()}},
                 live={self._nodeid: benchmark},
-                stop=self.stop,
+                stop=self.stop_run,
             )
         except OSError as error:
             raise RunError(f"the run cannot begin: {describe_exception(error)}") from error
@@ -238,7 +238,7 @@ class _Evaluation:
         choice, cases = self.cases[0].choice, len(self.cases)
         return {"cases": cases, "selected": cases, "samples": choice.samples, "of": choice.of}
 
-    def stop(self, reason: str) -> None:
+    def stop_run(self, reason: str) -> None:
         """End the run after the current case."""
         self._stopped = self._stopped or reason
 
@@ -250,7 +250,7 @@ class _Evaluation:
                 self._run_cases()
             except KeyboardInterrupt as error:
                 interruption = error
-                self.stop("interrupted from the keyboard")
+                self.stop_run("interrupted from the keyboard")
             self.run.finish_run(None if self.run.early.has_ended else self._stopped or None, len(self.cases))
         except OSError as error:
             self.ending.set_exception(RunError(f"the run cannot be kept: {describe_exception(error)}"))
@@ -266,7 +266,7 @@ class _Evaluation:
 
     def _run_cases(self) -> None:
         background = self.run.access.background
-        models = Models(self.run.access.gateway, self._settings, demand_model(self._spec.model))
+        models = RunModels(self.run.access.gateway, self._settings, demand_model(self._spec.model))
         solvable = [case if case.bound.solver is not None else None for case in self.cases]
         queue = CaseQueue(solvable)
         prefetcher = Prefetcher(background, models, queue, compute_window(self._settings))
@@ -276,8 +276,8 @@ class _Evaluation:
                 for position, case in enumerate(self.cases):
                     if self._stopped:
                         return
-                    queue.move_to(position)
-                    prefetcher.begin(solvable[position])
+                    queue.set_position(position)
+                    prefetcher.begin_case(solvable[position])
                     self._run_case(case, prefetcher, models)
                     self.done += 1
                     if bar is not None:
@@ -288,7 +288,7 @@ class _Evaluation:
         finally:
             background.run(prefetcher.aclose())
 
-    def _run_case(self, case: Case, prefetcher: Prefetcher, models: Models) -> None:
+    def _run_case(self, case: Case, prefetcher: Prefetcher, models: RunModels) -> None:
         findings = CaseFindings()
         try:
             self._score_and_test(case, findings, prefetcher, models)
@@ -299,7 +299,7 @@ class _Evaluation:
         name = _write_case_name(case)
         self.run.keep_record(name, findings.make_kept_record(case, name, self._settings, self._model))
 
-    def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: Models) -> None:
+    def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels) -> None:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, Detached):
@@ -322,7 +322,7 @@ class _Evaluation:
                 self._note_error(error, case, findings, in_test=True)
 
     def _make_fixture_value(
-        self, fixture: str, case: Case, findings: CaseFindings, models: Models, lent: ExitStack
+        self, fixture: str, case: Case, findings: CaseFindings, models: RunModels, lent: ExitStack
     ) -> Any:
         if fixture == "sample":
             return case.sample
@@ -331,7 +331,7 @@ class _Evaluation:
         if fixture == "scores":
             return findings.get_scores(case)
         loop = self.run.access.background.loop
-        asked = lent.enter_context(provide_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
+        asked = lent.enter_context(lend_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
     def _note_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
@@ -376,11 +376,11 @@ def _read_argument(value: Any, *, is_list: bool) -> Any:
     if isinstance(value, Mapping):
         return [f"{name}={inner if isinstance(inner, str) else json.dumps(inner)}" for name, inner in value.items()]
     if callable(value):
-        return _name_of_function(value)
+        return _write_function_name(value)
     return [value] if is_list and isinstance(value, str) else value
 
 
-def _name_of_function(function: Callable[..., Any]) -> str:
+def _write_function_name(function: Callable[..., Any]) -> str:
     module, name = function.__module__, getattr(function, "__qualname__", "<")
     if getattr(sys.modules.get(module), name, None) is not function:
         raise SettingsError(

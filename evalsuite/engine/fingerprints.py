@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def compute_planned_fingerprints(case: Case, settings: Settings, model: str) -> dict[str, str]:
     """Compute the fingerprints that are known before a case runs."""
     shown = case.sample.input
-    environments = sorted({sandbox.environment.fingerprint for sandbox in case.sandboxes()})
+    environments = sorted({sandbox.environment.fingerprint for sandbox in case.iterate_sandboxes()})
     programs = environments[0] if len(environments) == 1 else digest(environments)
     return {
         "input": digest(shown if isinstance(shown, str) else [encode_message(message) for message in shown]),

@@ -143,7 +143,7 @@ class RunGateway:
                 self._servers[channel] = ChannelServer(channel, self.background, self.gateway)
             return self._servers[channel]
 
-    def close(self) -> None:
+    def close_gateway(self) -> None:
         """Close the gateway and its event loop."""
         if self._pending is not None and not self._settings.replay:
             self.background.run(self._release_batches(self._pending))
@@ -234,7 +234,9 @@ class OpenRun:
         self._open_files(cases)
         try:
             self._spans = SpanExport(self.folder.name) if settings.otel else None
-            self.access = RunGateway(settings, spec.reports_folder, self.journal, self._give_up, self._detach)
+            self.access = RunGateway(
+                settings, spec.reports_folder, self.journal, self._stop_hopeless_run, self._detach_run
+            )
         except BaseException:
             self._close_files()
             raise
@@ -259,7 +261,7 @@ class OpenRun:
             self.folder = make_run_folder(reports, settings.run, self._spec.model or "", self._started)
         self._lease = self._spec.lease or Lease(self.folder.path)
         try:
-            self._lease.write_holder(platform.node(), _to_seconds(self._started))
+            self._lease.write_holder(platform.node(), _write_timestamp(self._started))
             self._write_run_info()
             self.journal = self._open_journal(cases)
         except BaseException:
@@ -276,7 +278,7 @@ class OpenRun:
         try:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
-            journal.begin_session(_to_seconds(self._started), self._info["command"])
+            journal.begin_session(_write_timestamp(self._started), self._info["command"])
             journal.store_plan(cases)
         except BaseException:
             journal.close()
@@ -284,25 +286,25 @@ class OpenRun:
         return journal
 
     def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
-        self.folder.write_info({"started": _to_seconds(self._started), **self._info, **(facts or {})})
+        self.folder.write_info({"started": _write_timestamp(self._started), **self._info, **(facts or {})})
 
     def _close_files(self) -> None:
         self.journal.close()
         self._lease.release()
 
-    def _detach(self, reason: str) -> None:
+    def _detach_run(self, reason: str) -> None:
         self.detached = reason
         self._stop(reason)
 
-    def _give_up(self, error: EvalsuiteError) -> None:
+    def _stop_hopeless_run(self, error: EvalsuiteError) -> None:
         self.hopeless = error
         self._stop(str(error))
 
-    def is_failure_covered(self, case: str, benchmark: str) -> bool:
+    def is_failure_excused(self, case: str, benchmark: str) -> bool:
         """Tell whether a case may fail without failing the session, because a gate or the quarantine excuses it."""
-        return any(gate.covers(benchmark) for gate in self._gates) or self._is_held(case)
+        return any(gate.covers(benchmark) for gate in self._gates) or self._is_quarantined(case)
 
-    def _is_held(self, case: str) -> bool:
+    def _is_quarantined(self, case: str) -> bool:
         quarantine = self._spec.quarantine
         planned = self.journal.find_planned(case) if quarantine is not None else None
         if planned is None or quarantine is None:
@@ -353,7 +355,7 @@ class OpenRun:
 
     def _count_record(self, record: Record) -> None:
         # Ignore skipped cases (for example after the budget was spent), because they have no score.
-        decides = not self._is_held(record.case) and record.outcome != "skipped"
+        decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
             self.early.end_for_budget()
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
@@ -370,7 +372,7 @@ class OpenRun:
             present = {*plain["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (explain_misspelling(gate, benchmark, present) for gate in self._gates)), "")
             if problem:
-                self._give_up(SettingsError(problem))
+                self._stop_hopeless_run(SettingsError(problem))
 
     def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
@@ -392,10 +394,10 @@ class OpenRun:
             "usage": usage,
             "early": self.early.describe_decisions(planned),
             "metrics": self._metrics,
-            "remarks": [*_collect_remarks(self.journal, counted), *self._note_unused()],
+            "remarks": [*_collect_remarks(self.journal, counted), *self._describe_unused_answers()],
             "other_failures": other_failures,
         }
-        self.journal.end_session(_to_seconds(datetime.now(UTC)), stopped)
+        self.journal.end_session(_write_timestamp(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
@@ -406,10 +408,10 @@ class OpenRun:
             watchers.receive_verdict(self.verdict, self.folder.path)
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
-        unsent = self._spans.finish() if self._spans is not None else ""
+        unsent = self._spans.flush_spans() if self._spans is not None else ""
         self.aside = "\n".join(filter(None, [*on_github, *(watchers.faults if watchers else ()), unsent]))
 
-    def _note_unused(self) -> Iterator[str]:
+    def _describe_unused_answers(self) -> Iterator[str]:
         file = self._spec.settings.answers
         if not file:
             return
@@ -435,11 +437,11 @@ class OpenRun:
 
     def close(self) -> None:
         """Close the gateway and the journal, and release the lock on the run."""
-        self.access.close()
+        self.access.close_gateway()
         self._close_files()
 
 
-def _to_seconds(moment: datetime) -> str:
+def _write_timestamp(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 

@@ -22,7 +22,7 @@ from evalsuite.core.settings import (
     merge_earlier_settings,
     restore_settings,
 )
-from evalsuite.engine.checks import check_given_options, check_reports, default_model
+from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,14 +86,14 @@ def prepare_run(
     try:
         make_importable(settings, root)
         if runs:
-            _prepare_programs(settings)
+            _build_program_environment(settings)
             if "reports" in settings.given:
-                check_reports(root / settings.reports)
+                check_reports_folder(root / settings.reports)
         if settings.given:
             check_given_options(settings, root, named if runs else frozenset())
         return RunSpec(
             settings=settings,
-            model=settings.model or default_model(),
+            model=settings.model or find_default_model(),
             root=root,
             command=command,
             selection=selection,
@@ -164,10 +164,10 @@ def _refuse_unnamed_code(settings: Settings, run: str) -> None:
 
 def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
     """Return the options that the user must repeat to resume a run, each with a space before it."""
-    return "".join(f" {shlex.quote(option)}" for option in _list_repeated(settings))
+    return "".join(f" {shlex.quote(option)}" for option in _list_repeated_options(settings))
 
 
-def _list_repeated(settings: Mapping[str, Any]) -> Iterator[str]:
+def _list_repeated_options(settings: Mapping[str, Any]) -> Iterator[str]:
     for option in OPTIONS:
         value = str(settings.get(option.name) or "")
         if option.name in {*MODELS, *ADDRESSES} and (value.startswith(CODE) or HIDDEN in value):
@@ -197,7 +197,7 @@ def make_importable(settings: Settings, root: Path) -> None:
         sys.path.insert(0, str(root))
 
 
-def _prepare_programs(settings: Settings) -> None:
+def _build_program_environment(settings: Settings) -> None:
     """Build the environment in which models' programs run, before any process needs it."""
     usual = Settings()
     is_usual = settings.program_env in OWN_PACKAGES
@@ -224,7 +224,7 @@ def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
     return read_quarantine(root / settings.quarantine, datetime.now().astimezone())
 
 
-def show_command(args: Sequence[str]) -> str:
+def write_command(args: Sequence[str]) -> str:
     """Return pytest's command as it could be typed, without the secrets in addresses and parameters."""
     from evalsuite.gateway.concealment import Vault
 

@@ -111,14 +111,14 @@ def needs_run_judge(scorer: object) -> bool:
     return isinstance(scorer, JudgedScorer) and not get_own_judge(scorer)
 
 
-def check_parts(name: str, solver: object, scorers: object) -> None:
+def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
     """Check that a benchmark's solver and scorers can be called, and that the names of their scores are unique."""
     try:
         if solver is not None and not callable(solver):
-            raise SettingsError(f"{_show_part(solver)} is not a solver; a solver is called with (sample, model)")
+            raise SettingsError(f"{_name_part(solver)} is not a solver; a solver is called with (sample, model)")
         check_callable(solver, "a solver takes (sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
-            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_show_part(scorers)}")
+            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_name_part(scorers)}")
         for scorer in scorers:
             _check_scorer(scorer)
         _check_score_names(scorers)
@@ -134,7 +134,7 @@ def _check_scorer(scorer: object) -> None:
     if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
         return
     if not callable(scorer):
-        raise SettingsError(f"{_show_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
+        raise SettingsError(f"{_name_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
     check_callable(scorer, A_SCORER)
 
 
@@ -173,7 +173,7 @@ def check_callable(
         raise error(f"{wanted}; {get_callable_name(part)} takes {signature}{hint}") from mismatch
 
 
-def _show_part(part: object) -> str:
+def _name_part(part: object) -> str:
     name = get_callable_name(part)
     return name if name != "function" else repr(part)
 
@@ -237,16 +237,16 @@ def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> M
 
 def hash_scorers(scorers: Iterable[Any]) -> str:
     """Hash scorers with their arguments and their versions."""
-    return digest(sorted(map(_write_scorer, scorers)))
+    return digest(sorted(map(_describe_scorer, scorers)))
 
 
-def _write_scorer(scorer: Any) -> str:
+def _describe_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
     cells = [write_stable_repr(_read_cell_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else write_stable_repr(scorer)
     # Omit the module of evalsuite's own scorers, so that moving a scorer does not change its fingerprint.
     module = "evalsuite" if _is_shipped_class(kind) else kind.__module__
-    return f"{module}.{kind.__qualname__} {arguments} {cells} {_write_version(scorer, kind)}"
+    return f"{module}.{kind.__qualname__} {arguments} {cells} {_describe_version(scorer, kind)}"
 
 
 def write_stable_repr(value: Any) -> str:
@@ -278,7 +278,7 @@ def _read_cell_content(cell: Any) -> Any:
         return None
 
 
-def _write_version(scorer: Any, kind: Any) -> str:
+def _describe_version(scorer: Any, kind: Any) -> str:
     # Use the scorer's own version, else evalsuite's version for a shipped scorer, else the scorer's source code.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)

@@ -43,7 +43,7 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
         os._exit(128 + number)
 
 
-def handle_signals(
+def install_handlers(
     *names: str, end: Callable[[str, int], None], terminal: int | None, words: str = ""
 ) -> dict[int, Any]:
     """Set handlers for signals that still have the default handler.
@@ -53,11 +53,11 @@ def handle_signals(
             controlling process ends the worker.
         words: the text at the end of the run's last line.
     """
-    _forget_terminal()
+    _close_terminal()
     if terminal is not None:
         _last_words.append((terminal, words))
 
-    def terminate(number: int, _frame: FrameType | None) -> None:
+    def end_by_signal(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
         # A second signal of the same kind must not interrupt the writing of the report.
         signal.signal(number, signal.SIG_IGN)
@@ -70,11 +70,11 @@ def handle_signals(
     for name in names:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
-            earlier[number] = signal.signal(number, _handle_interrupt if name == "SIGINT" else terminate)
+            earlier[number] = signal.signal(number, _handle_interrupt if name == "SIGINT" else end_by_signal)
     return earlier
 
 
-def _forget_terminal() -> None:
+def _close_terminal() -> None:
     while _last_words:
         os.close(_last_words.pop()[0])
 
@@ -83,7 +83,7 @@ def restore_signals(earlier: dict[int, Any]) -> None:
     """Restore the earlier handlers."""
     _received.clear()
     _interrupted.clear()
-    _forget_terminal()
+    _close_terminal()
     for number, handler in earlier.items():
         signal.signal(number, handler)
 
@@ -96,15 +96,15 @@ def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
     # Use a copy, because pytest redirects the original descriptor while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)
 
-    def end(code: int) -> None:
+    def end_process(code: int) -> None:
         own = status() if code == 0 and os.getpid() == guarded else 0
         if own:
             os.write(errors, f"\nevalsuite: os._exit(0) ended the session; the exit status is {own}\n".encode())
         original(own or code)
 
-    def release() -> None:
+    def restore_exit() -> None:
         vars(os)["_exit"] = original
         os.close(errors)
 
-    vars(os)["_exit"] = end
-    return release
+    vars(os)["_exit"] = end_process
+    return restore_exit

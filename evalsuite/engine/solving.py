@@ -53,7 +53,7 @@ class SolvedCase:
     faults: Sequence[str] = ()  # The injected faults, in order.
 
 
-class Models:
+class RunModels:
     """Provides the run's models to cases."""
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
@@ -100,7 +100,7 @@ class Models:
         return judge
 
 
-async def solve_case(case: Case, models: Models) -> SolvedCase:
+async def solve_case(case: Case, models: RunModels) -> SolvedCase:
     """Solve and judge a case. Never raises an exception: failures are part of the result."""
     started, meter = time.monotonic(), models.make_meter(case.storage_scope)
     of_judge, transcript = Meter(meter), None
@@ -110,12 +110,12 @@ async def solve_case(case: Case, models: Models) -> SolvedCase:
     model.faults = case.bound.faults
     try:
         if case.bound.solver is not None:
-            transcript, error = await _capture_outcome(partial(run_solver, case.bound.solver, case.sample, model))
+            transcript, error = await _capture_result(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
             judge_of = partial(models.get_judge, case.epoch, of_judge)
-            scorings = _list_waiting(case, transcript, judge_of, models.get_model(case.epoch, meter))
-            results = await asyncio.gather(*map(_capture_outcome, scorings))
+            scorings = _list_waiting_scorings(case, transcript, judge_of, models.get_model(case.epoch, meter))
+            results = await asyncio.gather(*map(_capture_result, scorings))
     finally:
         model.close_endpoints()
     await model.finish()
@@ -136,7 +136,7 @@ async def solve_case(case: Case, models: Models) -> SolvedCase:
     )
 
 
-def _list_waiting(
+def _list_waiting_scorings(
     case: Case, transcript: Transcript, judge_of: Callable[[str], CaseModel | None], model: CaseModel
 ) -> list[Scoring]:
     """List the scorings that have to wait for a judge, another model or other input."""
@@ -180,7 +180,7 @@ async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float |
     return read_scores(await scoring(), get_callable_name(scorer))
 
 
-async def _capture_outcome(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+async def _capture_result(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because any exception of a case's code is an error of this case only.
 
     The coroutine is created here, because a task that is cancelled before its first step would never await the
@@ -217,7 +217,7 @@ class CaseQueue:
     def __init__(self, cases: Sequence[Case | None]) -> None:
         self._cases, self._position, self._given = cases, 0, 0
 
-    def move_to(self, position: int) -> None:
+    def set_position(self, position: int) -> None:
         """Set which item runs now."""
         self._position = position
 
@@ -238,7 +238,7 @@ class Prefetcher:
     """
 
     def __init__(
-        self, background: BackgroundLoop, models: Models, upcoming: Callable[[int], Iterator[Case]], window: int
+        self, background: BackgroundLoop, models: RunModels, upcoming: Callable[[int], Iterator[Case]], window: int
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
         self._tasks: set[asyncio.Task[None]] = set()
@@ -247,28 +247,28 @@ class Prefetcher:
         self._bounds: set[BoundBenchmark] = set()
         self._in_flight = 0
 
-    def begin(self, case: Case | None) -> None:
+    def begin_case(self, case: Case | None) -> None:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
             # Pass None for a started case, because its result may be removed before the event loop runs this call.
-            self._background.schedule_call(self._begin, None if is_started else case)
+            self._background.schedule_call(self._begin_case, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
         self._background.refuse_in_child()
-        future = self._results.get(case) or self._background.run(self._find_or_start(case))
+        future = self._results.get(case) or self._background.run(self._find_or_start_case(case))
         try:
             return future.result()
         finally:
             self._results.pop(case, None)
 
-    def _begin(self, case: Case | None) -> None:
+    def _begin_case(self, case: Case | None) -> None:
         if case is not None and case not in self._results:
             self._start_solving(case)
         self._fill_window()
 
-    async def _find_or_start(self, case: Case) -> Future[SolvedCase]:
+    async def _find_or_start_case(self, case: Case) -> Future[SolvedCase]:
         return self._results.get(case) or self._start_solving(case)
 
     def _fill_window(self) -> None:
@@ -283,12 +283,12 @@ class Prefetcher:
         self._results[case] = future
         self._bounds.add(case.bound)
         self._in_flight += 1
-        task = asyncio.get_running_loop().create_task(self._solve(case, future))
+        task = asyncio.get_running_loop().create_task(self._solve_case(case, future))
         self._tasks.add(task)
-        task.add_done_callback(self._note_done)
+        task.add_done_callback(self._handle_done_task)
         return future
 
-    async def _solve(self, case: Case, future: Future[SolvedCase]) -> None:
+    async def _solve_case(self, case: Case, future: Future[SolvedCase]) -> None:
         try:
             solved = await solve_case(case, self._models)
         except asyncio.CancelledError:
@@ -304,7 +304,7 @@ class Prefetcher:
         else:
             future.set_result(solved)
 
-    def _note_done(self, task: asyncio.Task[None]) -> None:
+    def _handle_done_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._in_flight -= 1
         self._fill_window()

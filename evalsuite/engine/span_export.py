@@ -133,7 +133,7 @@ class SpanExport:
         from opentelemetry.sdk.trace import Event, ReadableSpan
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-        def identify(of: str) -> SpanContext:
+        def make_context(of: str) -> SpanContext:
             texts = f"{self._run}\n{case}", f"{self._run}\n{case}\n{of}"
             trace, span = (sha256(text.encode("utf-8", "replace")).digest() for text in texts)
             numbers = int.from_bytes(trace[:16]), int.from_bytes(span[:8])
@@ -143,8 +143,8 @@ class SpanExport:
         self._processor.on_end(
             ReadableSpan(
                 name,
-                identify(part),
-                identify("") if part and case else None,
+                make_context(part),
+                make_context("") if part and case else None,
                 self._resource,
                 attributes,
                 [Event("gen_ai.evaluation.result", event, end) for event in events],
@@ -155,7 +155,7 @@ class SpanExport:
             )
         )
 
-    def finish(self) -> str:
+    def flush_spans(self) -> str:
         """Send the remaining spans; return a message for the terminal, empty if the collector accepted all spans."""
         self._processor.shutdown()
         lost = self._exporter.lost

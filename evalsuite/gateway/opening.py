@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evalsuite.core.types import Usage
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.spend import Ledger, read_prices
-from evalsuite.models.credentials import MEBIBYTE, Access, Credentials, Grant, Timeouts
+from evalsuite.models.credentials import MEBIBYTE, Access, AddressGrant, Credentials, Timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 def make_credentials(settings: Settings) -> Credentials:
     """Decide which key is sent to each address; an address from a run's folder gets none unless the user repeats it."""
     grants = [
-        Grant(name, base_url, key_env, fresh=option in settings.given)
+        AddressGrant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (
             (settings.model or "", settings.model_base_url, settings.model_key_env, "model_base_url"),
             (settings.judge_model or "", settings.judge_base_url, settings.judge_key_env, "judge_base_url"),

@@ -49,7 +49,7 @@ def read_answer(answer: Any) -> Completion:
     if choice.get("error") or completion.finish_reason == "error":
         # Routers send this finish reason when the server behind them fails; the text is then not the whole answer.
         raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
-    _refuse_withheld(completion, choice["message"].get("refusal"))
+    _check_withheld(completion, choice["message"].get("refusal"))
     return completion
 
 
@@ -66,7 +66,7 @@ def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
     )
 
 
-def _refuse_withheld(completion: Completion, refusal: Any) -> None:
+def _check_withheld(completion: Completion, refusal: Any) -> None:
     if completion.text or completion.tool_calls:
         return
     if refusal:
@@ -77,10 +77,12 @@ def _refuse_withheld(completion: Completion, refusal: Any) -> None:
 
 def read_usage(usage: Any) -> Usage:
     """Read the tokens of one call; all are 0 if the server sent none, or something invalid."""
-    prompt, completion = (_count(_first(usage, names)) for names in (PROMPT, COMPLETION))
+    prompt, completion = (_parse_count(_find_first_count(usage, names)) for names in (PROMPT, COMPLETION))
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
-    cached, written, reasoning = (_count(_first(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING))
+    cached, written, reasoning = (
+        _parse_count(_find_first_count(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING)
+    )
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
     cached = min(cached, prompt)
@@ -110,7 +112,7 @@ ANTHROPIC = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"}
 """Counts that Anthropic's `input_tokens` do not include, unlike all other servers'."""
 
 
-def _first(usage: Any, places: Iterable[str]) -> Any:
+def _find_first_count(usage: Any, places: Iterable[str]) -> Any:
     for place in places:
         group, _, name = place.rpartition(".")
         inner = usage.get(group) if group else usage
@@ -119,7 +121,7 @@ def _first(usage: Any, places: Iterable[str]) -> Any:
     return None
 
 
-def _count(number: Any) -> int | None:
+def _parse_count(number: Any) -> int | None:
     whole = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
     return int(number) if whole and number >= 0 else None
 
@@ -175,7 +177,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
     if not ended:
         raise LostAnswer("the server's stream was cut off before its end")
     try:
-        return _join([event for event in events if event.get("object") != "error"])
+        return _join_events([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
 
@@ -197,7 +199,7 @@ def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     return events, ended
 
 
-def _join(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: dict[int, dict[str, Any]] = {}
     logprobs: list[Any] = []

@@ -63,7 +63,7 @@ def import_client(model: str) -> None:
         import_module("evalsuite.models.openai_client")
 
 
-def runs_other_code(model: str) -> bool:
+def needs_outside_code(model: str) -> bool:
     """Check whether a model needs code outside evalsuite, which only the controlling process may import."""
     kind, colon, _ = model.partition(":")
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])

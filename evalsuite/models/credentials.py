@@ -110,7 +110,7 @@ class Address:
         """Whether the address needs Azure's own paths and headers; Azure's `/openai/v1` uses OpenAI's."""
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
-    def parameters(self) -> dict[str, str]:
+    def parse_parameters(self) -> dict[str, str]:
         return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
 
 
@@ -144,7 +144,7 @@ WITHHELD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class AddressGrant:
     """An address that the user gave, and what may be sent there."""
 
     model: str  # The name that the user gave.
@@ -163,7 +163,7 @@ class Credentials:
     """Decides which key an address gets."""
 
     def __init__(
-        self, grants: Sequence[Grant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ
+        self, grants: Sequence[AddressGrant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ
     ) -> None:
         self._grants, self._access, self._environ = tuple(grants), access or Access(), environ
         keys: dict[tuple[str, str | None], str | None] = {}
@@ -195,15 +195,15 @@ class Credentials:
         address = self.find_address(base_url)
         grant = self._find_grant(model, base_url)
         if grant is not None and grant.key_env:
-            return self._with_key(grant.key_env, demanded=True)
+            return self._make_key_access(grant.key_env, demanded=True)
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
-            return self._with_key(self._find_key_name(address))
+            return self._make_key_access(self._find_key_name(address))
         name = self._find_key_name(address)
         if read_key(name, self._environ) is None:
             return replace(self._access, key_name=name, advice=REFUSED.format(name=name))
         return replace(self._access, key_name=name, advice=WITHHELD.format(name=name))
 
-    def _find_grant(self, model: str, base_url: str | None) -> Grant | None:
+    def _find_grant(self, model: str, base_url: str | None) -> AddressGrant | None:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]
@@ -216,7 +216,7 @@ class Credentials:
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)
         return next((name for name in names if self._environ.get(name)), AZURE_KEY)
 
-    def _with_key(self, name: str, *, demanded: bool = False) -> Access:
+    def _make_key_access(self, name: str, *, demanded: bool = False) -> Access:
         key = read_key(name, self._environ)
         if key is None and demanded:
             raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {name}, which is not set")

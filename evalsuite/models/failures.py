@@ -25,7 +25,7 @@ def make_error(
 ) -> Exception:
     """Convert a response that is not a success to an exception."""
     message = f"{server} answered {status}: {words}"
-    hint = _explain_hopeless(status, words.lower())
+    hint = _explain_final_failure(status, words.lower())
     if hint:
         return Hopeless(f"{message} ({hint})")
     wait = read_retry_after(headers)
@@ -38,7 +38,7 @@ def make_error(
     return Transient(message) if status in PASSING else RequestRefused(message)
 
 
-def _explain_hopeless(status: int, words: str) -> str:
+def _explain_final_failure(status: int, words: str) -> str:
     """Explain why no request will succeed from now on; return an empty text if a request may still succeed."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"

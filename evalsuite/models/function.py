@@ -51,9 +51,9 @@ class FunctionBackend:
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
-        self._load()
+        self._load_function()
 
-    def _load(self) -> Callable[..., Any]:
+    def _load_function(self) -> Callable[..., Any]:
         if self._function is None:
             module, _, name = self.target.partition(":")
             if not module or not name:
@@ -79,7 +79,7 @@ class FunctionBackend:
 
         The hash does not include code that the module imports. The hash is empty if the module has no source file.
         """
-        self._load()
+        self._load_function()
         try:
             source = inspect.getsourcefile(importlib.import_module(self.target.partition(":")[0]))
             return digest(Path(source).read_text("utf-8")) if source else ""
@@ -87,31 +87,35 @@ class FunctionBackend:
             return ""
 
     async def complete(self, request: Request) -> Completion:
-        function = self._load()
+        function = self._load_function()
         # Copy the request through JSON, because the function may change it. A worker's request has the same form.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
-            returned = await self._call(function, plain["messages"], _select_arguments(function, arguments))
+            returned = await self._call_function(function, plain["messages"], _select_arguments(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
-            raise RequestRefused(f"function:{self.target} raised {error}{self._locate(error.__cause__)}") from error
+            raise RequestRefused(
+                f"function:{self.target} raised {error}{self._locate_error(error.__cause__)}"
+            ) from error
         except BaseException as error:
             # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
             raise self._make_refusal(error) from error
         return self._read_returned(returned)
 
-    async def _call(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
+    async def _call_function(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
         if is_async(function):
             return await function(messages, **taken)
         returned = await run_in_thread(function, messages, **taken)
         return await returned if inspect.isawaitable(returned) else returned
 
     def _make_refusal(self, error: BaseException) -> RequestRefused:
-        return RequestRefused(f"function:{self.target} raised {type(error).__name__}: {error}{self._locate(error)}")
+        return RequestRefused(
+            f"function:{self.target} raised {type(error).__name__}: {error}{self._locate_error(error)}"
+        )
 
-    def _locate(self, error: BaseException | None) -> str:
+    def _locate_error(self, error: BaseException | None) -> str:
         """Name the file and line in which the function raised, without the folder, because reports are shared."""
         source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__) if error is not None else []

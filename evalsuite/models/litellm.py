@@ -39,9 +39,9 @@ class LitellmBackend:
     async def prepare(self) -> None:
         """Import litellm in advance, so that the first calls are not delayed; `complete` reports a failed import."""
         with suppress(Exception):
-            await self._import()
+            await self._import_package()
 
-    async def _import(self) -> None:
+    async def _import_package(self) -> None:
         async with self._importing:
             if self._package is None:
                 self.check()
@@ -49,7 +49,7 @@ class LitellmBackend:
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
-        await self._import()
+        await self._import_package()
         body = build_body(request, self.name)
         if request.params.get("extra_headers"):
             body["extra_headers"] = request.params["extra_headers"]

@@ -56,10 +56,10 @@ class LlamaCppBackend:
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
-        self._file()
+        self._find_file()
 
-    def _file(self) -> Path:
-        missing = [name for name in ("xllamacpp", *self._package()) if importlib.util.find_spec(name) is None]
+    def _find_file(self) -> Path:
+        missing = [name for name in ("xllamacpp", *self._list_packages()) if importlib.util.find_spec(name) is None]
         if missing:
             raise BackendUnavailable(
                 f"model local:{self.name} needs the extra `local` ({', '.join(missing)} is not installed): "
@@ -78,7 +78,7 @@ class LlamaCppBackend:
             )
         return path
 
-    def _package(self) -> tuple[str, ...]:
+    def _list_packages(self) -> tuple[str, ...]:
         return (EMBEDDED[self.name][0],) if self.name in EMBEDDED else ()
 
     async def complete(self, request: Request) -> Completion:
@@ -86,11 +86,11 @@ class LlamaCppBackend:
         async with self._starting:
             if self._client is None:
                 # The server runs in this process, so it needs neither a proxy nor a key.
-                self._client = OpenAIBackend(await asyncio.to_thread(self._start), Access(proxies=False))
+                self._client = OpenAIBackend(await asyncio.to_thread(self._start_server), Access(proxies=False))
         return await self._client.complete(request)
 
-    def _start(self) -> str:
-        file = self._file()
+    def _start_server(self) -> str:
+        file = self._find_file()
         xllamacpp = _import_llama_cpp()
         params = xllamacpp.CommonParams()
         params.model.path = str(file)

@@ -82,13 +82,13 @@ class OpenAIBackend:
     async def prepare(self) -> None:
         """Open the client in advance, so that the first calls are not delayed; `complete` reports a failure to open."""
         with suppress(Exception):
-            await self._open()
+            await self._open_client()
 
     async def complete(self, request: Request) -> Completion:
         self.check()
-        return _raise_failure(await self._try_request(request))
+        return _raise_failure(await self._send_request(request))
 
-    async def _try_request(self, request: Request) -> Completion | Exception:
+    async def _send_request(self, request: Request) -> Completion | Exception:
         try:
             answer = await self._post(request)
         except asyncio.CancelledError:
@@ -98,7 +98,7 @@ class OpenAIBackend:
         if not 200 <= answer.status < 300:
             return self._make_refusal(answer.status, answer.headers, answer.content)
         try:
-            return self._read(request, answer)
+            return self._read_answer(request, answer)
         except Exception as error:  # noqa: BLE001 - without the frames that hold the answer
             return error.with_traceback(None)
 
@@ -106,8 +106,8 @@ class OpenAIBackend:
         path, api = self._choose_api(request)
         content = dumps(api.build_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
-        calls = self._calls or await self._open()
-        return await calls.post(path, content, headers, query)
+        calls = self._calls or await self._open_client()
+        return await calls.post_content(path, content, headers, query)
 
     def _choose_api(self, request: Request) -> tuple[str, Any]:
         name = str(request.params.get("api") or "chat")
@@ -115,7 +115,7 @@ class OpenAIBackend:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
         return APIS[name]
 
-    async def _open(self) -> OpenAICalls:
+    async def _open_client(self) -> OpenAICalls:
         async with self._opening:
             if self._calls is None:
                 # Import in a thread, so that other tasks continue; the import takes a second.
@@ -123,8 +123,8 @@ class OpenAIBackend:
                 self._calls = package.OpenAICalls(self._address, self._access)
         return self._calls
 
-    def _read(self, request: Request, answer: ServerAnswer) -> Completion:
-        content = self._mask(answer.content)
+    def _read_answer(self, request: Request, answer: ServerAnswer) -> Completion:
+        content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         completion = self._read_completion(request, join_stream(content) if streamed else _parse_json(content), content)
         if self.on_exhausted is not None and (seconds := read_exhaustion(answer.headers)):
@@ -150,8 +150,8 @@ class OpenAIBackend:
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
 
-    def read_line(self, request: Request, status: int, body: Any) -> Completion:
-        content = self._mask(dumps(body).encode())
+    def read_batch_line(self, request: Request, status: int, body: Any) -> Completion:
+        content = self._mask_credentials(dumps(body).encode())
         if status != 200:
             words = redact(read_server_message(content))
             raise make_error(status, {}, words, self.base_url, self._access.advice)
@@ -164,7 +164,7 @@ class OpenAIBackend:
 
     async def _try_call(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
-            calls = await self._open()
+            calls = await self._open_client()
             return await work(calls.client, calls.headers)
         except asyncio.CancelledError:
             raise
@@ -180,7 +180,7 @@ class OpenAIBackend:
         import httpx2
 
         try:
-            calls = await self._open()
+            calls = await self._open_client()
             async with asyncio.timeout(self._access.timeouts.connect):
                 options: Any = {"headers": calls.headers}
                 response = await calls.client.get("/models", cast_to=httpx2.Response, options=options)
@@ -205,7 +205,7 @@ class OpenAIBackend:
         return self._explain_no_answer(links)
 
     def _make_refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        words = redact(read_server_message(self._mask(content)))
+        words = redact(read_server_message(self._mask_credentials(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return make_error(status, plain, words, self.base_url, self._access.advice)
 
@@ -216,7 +216,7 @@ class OpenAIBackend:
                 "or a larger `ulimit -n` helps"
             )
         if links.unreachable:
-            words = f"{self._mask_text(links.words)}{self._name_proxy_hint()}"
+            words = f"{self._mask_text(links.words)}{self._describe_proxy()}"
             return Unreachable(f"cannot connect to {self.base_url}: {words}")
         if links.timeout:
             return LostAnswer(f"{self.base_url} gave no answer within {self._access.timeouts.silence:g} s")
@@ -225,7 +225,7 @@ class OpenAIBackend:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
         return Broken(f"the connection to {self.base_url} broke: {words}")
 
-    def _name_proxy_hint(self) -> str:
+    def _describe_proxy(self) -> str:
         """Name the proxy that was used, because a failed connection's message does not name it."""
         address = urlsplit(self.base_url)
         host = address.hostname or ""
@@ -234,9 +234,9 @@ class OpenAIBackend:
         return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
 
     def _mask_text(self, text: str) -> str:
-        return self._mask(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
+        return self._mask_credentials(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
-    def _mask(self, content: bytes) -> bytes:
+    def _mask_credentials(self, content: bytes) -> bytes:
         """Replace credentials, which some servers echo, by `***`."""
         secrets = (self._access.key, self._address.login)
         for text in (secret.reveal() for secret in secrets if secret):

@@ -97,7 +97,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
         "timeout": timeout,
         "http_client": DirectClient(transport, timeout),
         "admin_api_key": "",
-        "default_query": address.parameters(),
+        "default_query": address.parse_parameters(),
     }
     if address.is_azure:
         return _open_azure_client(address, access, shared)
@@ -187,16 +187,16 @@ class OpenAICalls:
         self.client: AsyncOpenAI = open_client(address, access, self._transport)
         self._prepared: dict[str, PreparedCall] = {}
 
-    async def post(
+    async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
         # Do not reuse prepared calls: Azure's address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
-        prepared = self._prepared.get(path) or await self._prepare(path)
-        return await self._transport.exchange(prepared, content)
+        prepared = self._prepared.get(path) or await self._prepare_call(path)
+        return await self._transport.send_call(prepared, content)
 
-    async def _prepare(self, path: str) -> PreparedCall:
+    async def _prepare_call(self, path: str) -> PreparedCall:
         self._prepared[path] = await record_call(lambda: self._post_by_package(path, b"{}", {}, {}))
         return self._prepared[path]
 

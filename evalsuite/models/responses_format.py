@@ -27,7 +27,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
     params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     body: dict[str, Any] = {
         "model": model,
-        "input": [item for message in request.messages for item in _list_items(message)],
+        "input": [item for message in request.messages for item in _convert_message(message)],
         "store": False,
     }
     if request.tools:
@@ -35,7 +35,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
     return body | rename_params(params) | dict(request.params.get("extra_body") or {})
 
 
-def _list_items(message: Message) -> list[dict[str, Any]]:
+def _convert_message(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
     plain = encode_message(message)

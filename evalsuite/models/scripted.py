@@ -23,12 +23,12 @@ def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """
     file = os.environ.get(SCRIPT)
     said = "\n".join(str(message.get("content")) for message in messages)
-    script = _read(file) if file else {}
+    script = _read_script(file) if file else {}
     known = [question for question in script if question and question in said]
     return script[max(known, key=len)] if known else IGNORANCE
 
 
 @cache
-def _read(file: str) -> dict[str, str]:
+def _read_script(file: str) -> dict[str, str]:
     script: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
     return script

@@ -79,12 +79,12 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, and read the whole answer."""
-        answer = await self.exchange(PreparedCall.from_request(request), await request.aread())
+        answer = await self.send_call(PreparedCall.from_request(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
-    async def exchange(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
-        async with self._open().request(
+    async def send_call(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
+        async with self._open_session().request(
             prepared.method,
             prepared.url,
             headers=prepared.headers,
@@ -92,10 +92,10 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             allow_redirects=False,
             timeout=prepared.timeout,
         ) as response:
-            body = await self._read(response)
+            body = await self._read_body(response)
         return ServerAnswer(response.status, response.headers, response.raw_headers, body)
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             secure = self._tls or self._proxies
             context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -107,7 +107,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             )
         return self._session
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
         unpack = _find_unpacker(response.headers.get("Content-Encoding", "identity").lower())
         body = bytearray()
         async for chunk in response.content.iter_any():
@@ -139,12 +139,12 @@ def _find_unpacker(encoding: str) -> Any:
     # Detect the format (gzip or zlib) from the header.
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
-    def unpack(chunk: bytes) -> Any:
+    def unpack_chunk(chunk: bytes) -> Any:
         while chunk:
             yield inflate.decompress(chunk, DECOMPRESSED_AT_ONCE)
             chunk = inflate.unconsumed_tail
 
-    return unpack
+    return unpack_chunk
 
 
 def _make_socket(address: Any) -> socket.socket:
@@ -174,7 +174,7 @@ class FailureCause:
 
 def find_cause(error: BaseException) -> FailureCause:
     """Find the cause of a failed call in an exception and its chain of causes."""
-    links = _list_chain(error)
+    links = _list_causes(error)
     last = links[-1]
     return FailureCause(
         ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
@@ -198,7 +198,7 @@ _UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ss
 _NETWORK = (openai.APIConnectionError, httpx2.TransportError, aiohttp.ClientError, OSError)
 
 
-def _list_chain(error: BaseException | None) -> list[BaseException]:
+def _list_causes(error: BaseException | None) -> list[BaseException]:
     links: list[BaseException] = []
     while error is not None and error not in links:
         links.append(error)

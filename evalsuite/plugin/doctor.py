@@ -19,7 +19,7 @@ import pytest
 
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, describe_exception
 from evalsuite.core.settings import OWN_PACKAGES, Settings
-from evalsuite.engine.checks import NO_MODEL, default_model
+from evalsuite.engine.checks import NO_MODEL, find_default_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ class CheckResult:
 
 def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[CheckResult]:
     """Check everything that a run with these settings would need."""
-    findings = [_describe_machine(), *_check_model("model", settings.model or default_model(), settings)]
+    findings = [_describe_machine(), *_check_model("model", settings.model or find_default_model(), settings)]
     if settings.judge_model:
         findings += _check_model("judge", settings.judge_model, settings)
     if settings.user_model:
@@ -236,4 +236,4 @@ def _needs_no_sandbox(config: pytest.Config) -> bool:
     from evalsuite.plugin.pytest_internals import collect_items
 
     cases = list_cases(collect_items(config))
-    return bool(cases) and not any(True for case in cases for _ in case.sandboxes())
+    return bool(cases) and not any(True for case in cases for _ in case.iterate_sandboxes())

@@ -70,12 +70,12 @@ def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
 
 
 def _provide_model(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
-    from evalsuite.engine.case_record import provide_model
+    from evalsuite.engine.case_record import lend_model
 
     process, item = request.config.stash[PROCESS], request.node
     case = get_case(item)
     findings = get_findings(item) if case else None
-    with provide_model(process.models, process.background_loop.loop, case, item.nodeid, findings, judge=judge) as model:
+    with lend_model(process.models, process.background_loop.loop, case, item.nodeid, findings, judge=judge) as model:
         yield model
 
 

@@ -15,7 +15,7 @@ import pytest
 from evalsuite.core.declarations import list_benchmarks, names_benchmark
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.engine.signals import guard_exit, handle_signals
+from evalsuite.engine.signals import guard_exit, install_handlers
 from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import names_option, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
@@ -295,7 +295,7 @@ class ReportListener:
         # If a case ran several times, the last result counts.
         self._failures.pop(case, None)
         if failures and benchmark is not None:
-            self._failures[case] = failures, failures if run.is_failure_covered(case, benchmark) else 0
+            self._failures[case] = failures, failures if run.is_failure_excused(case, benchmark) else 0
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -338,7 +338,7 @@ class ReportListener:
         except (AttributeError, OSError, ValueError):
             terminal = os.dup(2)  # Without a terminal reporter, or if pytest runs within another program.
         names = names or ("SIGINT", "SIGTERM", "SIGHUP")
-        self.handlers |= handle_signals(*names, end=pytest.exit, terminal=terminal, words=words)
+        self.handlers |= install_handlers(*names, end=pytest.exit, terminal=terminal, words=words)
 
 
 def find_least_status(config: pytest.Config) -> int:

@@ -119,7 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
     if fault.mutant == "flattered":
         # Change the scorers' version, too, because a scorer that really changed would have another version.
-        vars(scoring)["_write_version"] = lambda *_: "a mutant"
+        vars(scoring)["_describe_version"] = lambda *_: "a mutant"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.cases import Case, ShardAssignment
-    from evalsuite.engine.solving import Models, Prefetcher, SolvedCase
+    from evalsuite.engine.solving import Prefetcher, RunModels, SolvedCase
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
@@ -37,7 +37,7 @@ class SessionQueue:
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
         """Move to an item; ignore an item of another session."""
         if item in self._positions:
-            self._queue.move_to(self._positions[item])
+            self._queue.set_position(self._positions[item])
 
     def __call__(self, most: int) -> Iterator[Case]:
         return self._queue(most)
@@ -90,7 +90,7 @@ class CaseProcess:
         # Test code may request a model in any thread.
         self._lock = threading.Lock()
         self._loop: BackgroundLoop | None = None
-        self._models: Models | None = None
+        self._models: RunModels | None = None
         # The queue of cases, made in the test thread when the first case begins.
         self._queue: SessionQueue | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
@@ -113,15 +113,15 @@ class CaseProcess:
             return self._loop
 
     @property
-    def models(self) -> Models:
+    def models(self) -> RunModels:
         """The run's models, called through the gateway; made once, by the thread that first needs them."""
         from evalsuite.engine.checks import demand_model
-        from evalsuite.engine.solving import Models
+        from evalsuite.engine.solving import RunModels
 
         background, name = self.background_loop, demand_model(self.model_name)
         with self._lock:
             if self._models is None:
-                self._models = Models(self._connect(background), self.settings, name)
+                self._models = RunModels(self._connect(background), self.settings, name)
             return self._models
 
     def begin_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -138,7 +138,7 @@ class CaseProcess:
             self._queue, self._prefetcher = (queue, Prefetcher(self.background_loop, self.models, queue, window))
         if self._prefetcher is not None and self._queue is not None:
             self._queue.move_to(item, nextitem)
-            self._prefetcher.begin(get_solvable_case(item))
+            self._prefetcher.begin_case(get_solvable_case(item))
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         assert self._prefetcher is not None  # noqa: S101 - made when the first case began

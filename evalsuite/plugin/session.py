@@ -12,8 +12,8 @@ from evalsuite.core.declarations import started_sessions
 from evalsuite.core.errors import EvalsuiteError, describe_exception
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import restore_settings
-from evalsuite.engine.preparation import MODELS, prepare_run, show_command
-from evalsuite.engine.signals import describe_ending_signal, handle_signals, restore_signals
+from evalsuite.engine.preparation import MODELS, prepare_run, write_command
+from evalsuite.engine.signals import describe_ending_signal, install_handlers, restore_signals
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_least_status
@@ -69,7 +69,7 @@ def _start_controller(config: pytest.Config) -> None:
     spec = prepare_run(
         read_config_settings(config),
         config.rootpath,
-        show_command(config.invocation_params.args),
+        write_command(config.invocation_params.args),
         selection,
         named={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
         runs=runs,
@@ -111,7 +111,7 @@ def _start_worker(config: pytest.Config) -> None:
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
-    handle_signals("SIGINT", end=pytest.exit, terminal=None)
+    install_handlers("SIGINT", end=pytest.exit, terminal=None)
 
 
 def _make_loop() -> BackgroundLoop:

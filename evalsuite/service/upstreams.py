@@ -10,7 +10,7 @@ from evalsuite.core.entry_points import find_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
 from evalsuite.gateway.spend import names_another_model
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Credentials, Grant, parse_address
+from evalsuite.models.credentials import AddressGrant, Credentials, parse_address
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
@@ -38,7 +38,7 @@ class Upstreams:
 
     def __init__(self, models: Sequence[str], addresses: Sequence[str], access: Access | None = None) -> None:
         pairs = [text.partition(",") for text in addresses]
-        self._grants = [Grant("", url, name.strip() or None) for url, _, name in pairs]
+        self._grants = [AddressGrant("", url, name.strip() or None) for url, _, name in pairs]
         self.credentials = Credentials(self._grants, access)
         self.models = tuple(models)
         for url, _, _ in pairs:

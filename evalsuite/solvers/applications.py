@@ -168,7 +168,7 @@ class ProgramApplication:
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         endpoint = exchange.model.endpoint()
         command = [part.replace("{base_url}", endpoint.base_url).replace("{input}", text) for part in self.command]
-        output = await self._run(command, text, endpoint.env(**self.env))
+        output = await self._run_program(command, text, endpoint.env(**self.env))
         try:
             value = json.loads(output)
         except ValueError:
@@ -176,7 +176,7 @@ class ProgramApplication:
         replied = isinstance(value, dict) and isinstance(value.get(self.answer), str)
         return read_result(value if replied else output.strip(), self.answer)
 
-    async def _run(self, command: Sequence[str], text: str, env: Mapping[str, str]) -> str:
+    async def _run_program(self, command: Sequence[str], text: str, env: Mapping[str, str]) -> str:
         try:
             program = await asyncio.create_subprocess_exec(
                 *command,

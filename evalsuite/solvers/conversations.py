@@ -55,7 +55,7 @@ class Conversation:
             if isinstance(self.agent, ToolLoop):
                 episode = Episode(self.agent, silent, model, opened, effects)
             else:
-                episode = await ApplicationEpisode.open(self.agent, sample, model, opened)
+                episode = await ApplicationEpisode.open_episode(self.agent, sample, model, opened)
             history = self.history(sample) if self.history else ()
             episode.messages += history
             who = {"user": "user", "assistant": "agent"}
@@ -89,7 +89,7 @@ class Conversation:
                 episode.messages.append(Message("user", line))
                 episode.events.append({"kind": "user", "text": line})
             is_agents_turn = False
-            answer = await episode.reply()
+            answer = await episode.request_answer()
             if answer is None:
                 return episode.find_limit() or "turn limit"
             spoken.append(("agent", answer))
@@ -109,7 +109,7 @@ class UserEpisode:
         """Show the user's model the messages since its last message, and return its next message."""
         self._episode.messages += map(show_line, spoken[self._heard :])
         self._heard = len(spoken) + 1
-        text = await self._episode.reply()
+        text = await self._episode.request_answer()
         return self._persona.read_line(text or "", "it only used tools" if text is None else "an empty message")
 
     def take_calls(self) -> list[Mapping[str, Any]]:
@@ -144,11 +144,11 @@ class ApplicationEpisode:
         self._facts: dict[str, Any] = {}
 
     @classmethod
-    async def open(cls, application: Application, sample: Sample, model: Any, opened: EpisodeTools) -> Self:
+    async def open_episode(cls, application: Application, sample: Sample, model: Any, opened: EpisodeTools) -> Self:
         world = await opened.worlds[0].object() if opened.worlds else None
         return cls(application, Exchange(sample, model, world), opened.worlds)
 
-    async def reply(self) -> str:
+    async def request_answer(self) -> str:
         """Send the messages so far to the application, and return its answer."""
         answer = await self._application.reply(list(map(encode_message, self.messages)), self._exchange)
         self._facts |= answer.facts

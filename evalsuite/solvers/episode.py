@@ -34,7 +34,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ParsedTurn:
     """One turn of the model, parsed by the tool protocol."""
 
     thought: str  # The model's reasoning, in its own words.
@@ -60,7 +60,7 @@ class TurnProtocol(Protocol):
         """Return the value of a request's field `tools`."""
         ...
 
-    def read(self, completion: Completion) -> Turn: ...
+    def read_completion(self, completion: Completion) -> ParsedTurn: ...
 
     def repeat_message(self, completion: Completion) -> Message:
         """Convert the model's completion to the message that later requests contain."""
@@ -70,7 +70,7 @@ class TurnProtocol(Protocol):
         """Return the message that shows the model a tool's result."""
         ...
 
-    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
+    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Return the messages that the model reads after a malformed turn."""
         ...
 
@@ -138,7 +138,7 @@ class ToolLoop:
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         effects: Effects = getattr(model, "effects", None) or Effects()
         async with open_tools(self.tools, sample, effects) as opened:
-            return await Episode(self, sample, model, opened, effects).run()
+            return await Episode(self, sample, model, opened, effects).run_episode()
 
 
 class Episode:
@@ -158,11 +158,11 @@ class Episode:
         self.tokens = self.turns = 0
         self.dollars = 0.0
 
-    async def run(self) -> Transcript:
-        await self.reply()
+    async def run_episode(self) -> Transcript:
+        await self.request_answer()
         return await self.make_transcript()
 
-    async def reply(self) -> str | None:
+    async def request_answer(self) -> str | None:
         """Run turns until the model answers, and return the answer; None if the episode reached a limit."""
         self.answer = None
         for _ in range(self.loop.max_turns):
@@ -195,7 +195,7 @@ class Episode:
         protocol = self.loop.protocol
         offered = protocol.offer_tools(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
-        turn = protocol.read(completion)
+        turn = protocol.read_completion(completion)
         self.tokens += completion.usage.prompt_tokens + completion.usage.completion_tokens
         self.dollars += completion.usage.cost
         self.reasoning = completion.reasoning

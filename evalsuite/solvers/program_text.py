@@ -83,21 +83,21 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     unescaped = _TAG.sub("\n", html.unescape(text))
     versions = (text,) if unescaped == text else (text, unescaped)
     for written, form in chain.from_iterable(_list_candidates(each, defines, bare=bare) for each in versions):
-        code, tree = _parse(written, with_margin=form == "bare")
-        if tree is not None and _does_what_is_asked(tree, defines, calls_only=form == "bare"):
+        code, tree = _parse_leniently(written, with_margin=form == "bare")
+        if tree is not None and _is_requested_program(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
         if defines:  # The code may be a function's body that continues the prompt, and then needs its indentation.
-            code, tree = _parse(written, with_margin=True)
+            code, tree = _parse_leniently(written, with_margin=True)
         if form == "bare" and not (defines and tree is not None):
             continue
-        if fallback is None or (tree is not None and _parse(fallback.code)[1] is None):
+        if fallback is None or (tree is not None and _parse_leniently(fallback.code)[1] is None):
             fallback = FoundProgram(code, form)
     return fallback
 
 
 def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
     """Yield the candidates in an answer, the strictest form first."""
-    fenced, unmarked = _find_fenced(text, _PYTHON), _find_fenced(text, ("",))
+    fenced, unmarked = _list_fenced_blocks(text, _PYTHON), _list_fenced_blocks(text, ("",))
     lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
     groups: tuple[tuple[list[str], ProgramForm], ...] = (
         (fenced, "fence"),
@@ -120,7 +120,7 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
         yield from ((code, "bare") for code in _list_bare_parts(text))
 
 
-def _find_fenced(text: str, languages: Collection[str]) -> list[str]:
+def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
     """List the fenced blocks of these languages."""
     return [
         _remove_margin(match["code"], match["margin"])
@@ -161,7 +161,7 @@ def _list_bare_parts(text: str) -> Iterator[str]:
         if not code.strip():
             return
         try:
-            _read(code)
+            _parse_quietly(code)
         except SyntaxError as error:
             lines = lines[: max(0, (error.lineno or 1) - 1)]
         except (ValueError, RecursionError, MemoryError):
@@ -171,13 +171,13 @@ def _list_bare_parts(text: str) -> Iterator[str]:
             return
 
 
-def _read(code: str) -> ast.Module:
+def _parse_quietly(code: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(code)
 
 
-def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
+def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
     """Parse code, if necessary without notebook commands, margin or prompts; return unparseable code unchanged."""
     # Replace an indented command by `pass`, because its block must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
@@ -187,13 +187,13 @@ def _parse(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module 
     dedented = blanks if with_margin else textwrap.dedent(blanks)
     for code in dict.fromkeys((written, kept_blocks, commands_removed, dedented, "\n".join(typed) or written)):
         try:
-            return code, _read(code)
+            return code, _parse_quietly(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
     return written, None
 
 
-def _does_what_is_asked(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
+def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
     """Check whether a program defines one of the requested names or, if no names are requested, prints."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))
@@ -241,10 +241,10 @@ def list_unbound_names(tree: ast.Module) -> set[str]:
 
 def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> bool:
     """Check whether a block uses a name that only an earlier block binds."""
-    tree = _parse(block)[1]
+    tree = _parse_leniently(block)[1]
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
         return False  # The earlier block defines the requested names; this block only uses or tests them.
-    before = [other for code in earlier if (other := _parse(code)[1]) is not None]
+    before = [other for code in earlier if (other := _parse_leniently(code)[1]) is not None]
     return any(list_unbound_names(tree) & list_bound_names(other) for other in before)
 
 
@@ -261,7 +261,7 @@ _SPACE = re.compile(r"\\[,;: ]|~")
 _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
-def find_last_boxed(text: str) -> str | None:
+def find_last_box_content(text: str) -> str | None:
     r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without a box."""
     opened: list[int | None] = []  # For each open brace: the offset of the content if the brace opens a box, else None.
     start, end = -1, -1
@@ -277,7 +277,7 @@ def find_last_boxed(text: str) -> str | None:
 
 def find_last_answer(text: str) -> str | None:
     r"""Return the last box's answer in plain words: `\boxed{\text{Paris}}` is Paris, `\boxed{1{,}234}` is 1,234."""
-    boxed = find_last_boxed(text)
+    boxed = find_last_box_content(text)
     return None if boxed is None else strip_latex(boxed)
 
 

@@ -53,7 +53,7 @@ for _name in {names!r}:
 """
 
 
-def metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
+def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
     """Return the tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
     tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
     return tables
@@ -84,12 +84,12 @@ def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message,
         request = prompt(sample, tables)
         return (Message("user", request),) if isinstance(request, str) else tuple(request)
     if isinstance(sample.input, str):
-        return (Message("user", _fill(prompt, sample.input, tables)),)
+        return (Message("user", _fill_template(prompt, sample.input, tables)),)
     *before, last = sample.input
-    return (*before, Message(last.role, _fill(prompt, last.content, tables)))
+    return (*before, Message(last.role, _fill_template(prompt, last.content, tables)))
 
 
-def _fill(template: str, question: str, tables: str) -> str:
+def _fill_template(template: str, question: str, tables: str) -> str:
     # Replace in one pass without str.format, because the template, question and tables may contain braces.
     values = {"{input}": question, "{tables}": tables}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
@@ -125,13 +125,13 @@ class ProgramSolver:
     # For each event loop and set of tables: a lock, and a list that contains the description after it is written.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
-    async def _prepare(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
+    async def _prepare_sample(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
         """Return a sample's tables and the first messages for the model."""
         tables = await run_in_thread(self.tables, sample)
-        description = await self._describe(tables, self.describe) if self.describe else ""
+        description = await self._describe_once(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
 
-    async def _describe(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
+    async def _describe_once(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
         """Describe tables once for all samples that use the same tables."""
         versions = await run_in_thread(lambda: [compute_table_key(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
@@ -162,7 +162,7 @@ class ProgramSolver:
             await self.sandbox.aclose()
 
 
-def _make_event(code: str, execution: Execution) -> Mapping[str, Any]:
+def _make_program_event(code: str, execution: Execution) -> Mapping[str, Any]:
     return {
         "kind": "program",
         "code": code,
@@ -193,14 +193,14 @@ class ProgramOfThought(ProgramSolver):
     __slots__ = ()
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        tables, messages = await self._prepare(sample)
+        tables, messages = await self._prepare_sample(sample)
         completion = await model.chat(messages, **self.params)
         answer, facts = "", {"program": "missing"}
         events: tuple[Mapping[str, Any], ...] = ()
         if program := find_program(completion.text):
             execution = await self.sandbox.run(program.code, tables, self.timeout)
             facts = self._collect_facts(program, execution)
-            events = (_make_event(program.code, execution),)
+            events = (_make_program_event(program.code, execution),)
             answer = execution.stdout.strip() if facts["program"] == "ok" else ""
         return Transcript(
             answer=answer,
@@ -214,7 +214,7 @@ class ProgramOfThought(ProgramSolver):
 def program_of_thought(
     *,
     prompt: Prompt = PROGRAM_PROMPT,
-    tables: Tables = metadata_tables,
+    tables: Tables = read_metadata_tables,
     describe: Describe | None = describe_tables,
     sandbox: Sandbox | None = None,
     timeout: float = 10.0,
@@ -287,7 +287,7 @@ class Interleaved(ProgramSolver):
     result: ShowResult
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        tables, (*messages,) = await self._prepare(sample)
+        tables, (*messages,) = await self._prepare_sample(sample)
         events: list[Mapping[str, Any]] = []
         facts: dict[str, Any] = {"program": "missing"}
         async with self.sandbox.session(tables, self.timeout) as session:
@@ -299,7 +299,7 @@ class Interleaved(ProgramSolver):
                     break
                 execution = await session.run(program.code)
                 facts = self._collect_facts(program, execution)
-                events.append(_make_event(program.code, execution))
+                events.append(_make_program_event(program.code, execution))
                 messages.append(Message("user", self.result(execution, self.rounds - len(events))))
         boxed = find_last_answer(completion.text)
         return Transcript(
@@ -316,7 +316,7 @@ def interleaved(
     rounds: int = 3,
     prompt: Prompt = ROUNDS_PROMPT,
     result: ShowResult = show_result,
-    tables: Tables = metadata_tables,
+    tables: Tables = read_metadata_tables,
     describe: Describe | None = describe_tables,
     sandbox: Sandbox | None = None,
     timeout: float = 10.0,

@@ -68,20 +68,20 @@ class ServiceApplication:
         """Send one question. The journal stores the answer, unless the service calls the model through the endpoint."""
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
-            kept = await self._send(question, exchange)
+            kept = await self._send_question(question, exchange)
         else:
-            send = partial(self._send, question, exchange)
+            send = partial(self._send_question, question, exchange)
             kept = await exchange.model.effects.run_once(EFFECT, {"input": question}, send)
             exchange.session = kept["session"]
             kept["facts"]["session"] = exchange.session
         return Transcript(kept["answer"], facts=kept["facts"])
 
-    async def _send(self, question: str | list[dict[str, Any]], exchange: Exchange) -> dict[str, Any]:
+    async def _send_question(self, question: str | list[dict[str, Any]], exchange: Exchange) -> dict[str, Any]:
         import aiohttp
 
         if exchange.cookies is None:
             exchange.cookies = aiohttp.CookieJar(unsafe=True)  # `unsafe` also keeps the cookies of IP addresses.
-        fill = _Filler(question, exchange)
+        fill = _TemplateFiller(question, exchange)
         make = self.request
         try:
             body = fill(make) if isinstance(make, Mapping) else make(question, exchange.session)
@@ -91,22 +91,24 @@ class ServiceApplication:
                 aiohttp.ClientSession(cookie_jar=exchange.cookies, timeout=timeout) as client,
                 client.post(self.url, json=body, headers=headers, allow_redirects=False) as response,
             ):
-                content = await self._read(response)
+                content = await self._read_body(response)
                 status, kind = response.status, response.content_type
         except TimeoutError as error:
             raise self._make_error(f"gave no answer within {self.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise self._make_error(f"cannot be reached ({self._conceal(str(error))}); is it running?") from error
+            raise self._make_error(
+                f"cannot be reached ({self._conceal_headers(str(error))}); is it running?"
+            ) from error
         except (TypeError, ValueError) as error:
-            raise self._make_error(f"cannot be sent this request: {self._conceal(str(error))}") from error
+            raise self._make_error(f"cannot be sent this request: {self._conceal_headers(str(error))}") from error
         text = content.decode("utf-8", "replace")
         if not 200 <= status < 300:
-            words = self._conceal(text.strip()[:LONGEST_ERROR]) or "(it says nothing)"
+            words = self._conceal_headers(text.strip()[:LONGEST_ERROR]) or "(it says nothing)"
             raise self._make_error(f"answered with status {status}: {words}")
         answer, facts = self._find_answer(text, kind)
         return {"answer": answer, "facts": facts, "session": exchange.session}
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
         content = bytearray()
         async for chunk in response.content.iter_chunked(2**16):
             content += chunk
@@ -130,28 +132,28 @@ class ServiceApplication:
                 value = json.loads(event)
             except (ValueError, RecursionError):
                 if kind != "text/event-stream":
-                    raise self._make_error(f"sent what is not JSON: {self._conceal(event[:200])!r}") from None
+                    raise self._make_error(f"sent what is not JSON: {self._conceal_headers(event[:200])!r}") from None
                 value = event
-            piece = value if isinstance(value, str) else _find(value, self.answer)
+            piece = value if isinstance(value, str) else _follow_path(value, self.answer)
             pieces += [piece] if isinstance(piece, str) else []
             if isinstance(value, dict):
                 facts |= {name: other for name, other in value.items() if name != self.answer.partition(".")[0]}
         if not pieces:
             raise self._make_error(
-                f"sent no text in the field {self.answer!r}: {self._conceal(text[:200])!r}; see answer="
+                f"sent no text in the field {self.answer!r}: {self._conceal_headers(text[:200])!r}; see answer="
             )
         return "".join(pieces), facts
 
     def _make_error(self, words: str) -> SolverError:
         return SolverError(f"the service {redact(self.url)} {words}")
 
-    def _conceal(self, text: str) -> str:
+    def _conceal_headers(self, text: str) -> str:
         for value in filter(None, self.headers.values()):
             text = text.replace(value, HIDDEN)
         return redact(text)
 
 
-class _Filler:
+class _TemplateFiller:
     """Replaces `{input}` and the other placeholders of a template by a case's values."""
 
     def __init__(self, question: str | list[dict[str, Any]], exchange: Exchange) -> None:
@@ -168,9 +170,11 @@ class _Filler:
         if not isinstance(template, str):
             return template
         whole = PLACEHOLDER.fullmatch(template)
-        return self._value(whole) if whole else PLACEHOLDER.sub(lambda found: str(self._value(found)), template)
+        return (
+            self._find_value(whole) if whole else PLACEHOLDER.sub(lambda found: str(self._find_value(found)), template)
+        )
 
-    def _value(self, found: re.Match[str]) -> Any:
+    def _find_value(self, found: re.Match[str]) -> Any:
         name = found[1]
         if name not in self._values:
             endpoint = self._exchange.model.endpoint()
@@ -186,7 +190,7 @@ def _list_events(text: str) -> Iterator[str]:
             yield "\n".join(lines)
 
 
-def _find(value: Any, path: str) -> Any:
+def _follow_path(value: Any, path: str) -> Any:
     """Follow a path such as `choices.0.message.content`; None if the path does not exist."""
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):

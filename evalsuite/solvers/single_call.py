@@ -61,7 +61,7 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
     return Generate(system, template, select_generation_params(generate, params))
 
 
-async def fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
+async def return_fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
     """Return the text in the field `answer` of the sample's metadata."""
     return Transcript(get_fixed_answer(sample))
 
@@ -74,10 +74,10 @@ def get_fixed_answer(sample: Sample) -> str:
     return answer
 
 
-def ready_made(file: str, benchmark: str) -> Solver:
+def make_answers_solver(file: str, benchmark: str) -> Solver:
     """Take answers from a file instead of a model; the file's keys are sample ids, with or without the mode."""
 
-    async def solve(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
+    async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]
         line = read_answers(file).find_answer(benchmark, ids)
         if "transcript" in line:
@@ -87,4 +87,4 @@ def ready_made(file: str, benchmark: str) -> Solver:
                 raise SolverError(f"{file}: the transcript of {sample.id} cannot be read: {error}") from error
         return Transcript(line["answer"], (Message("assistant", line["answer"]),))
 
-    return solve
+    return take_answer

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message, ToolCall
-from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ToolLoop, Turn
+from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ParsedTurn, ToolLoop
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
@@ -53,25 +53,25 @@ class Functions:
     def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         return [document.openai() for document in documents]
 
-    def read(self, completion: Completion) -> Turn:
+    def read_completion(self, completion: Completion) -> ParsedTurn:
         """Read a message's calls; for a malformed message, the fault: `no_call`, `empty_action` or `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
-            return Turn(completion.reasoning.strip(), answer=completion.text.strip())
+            return ParsedTurn(completion.reasoning.strip(), answer=completion.text.strip())
         if not completion.tool_calls:
-            return Turn(thought, (), "no_call", "The message calls no tool.")
+            return ParsedTurn(thought, (), "no_call", "The message calls no tool.")
         calls = []
         for written in _number_calls(completion):
             if not written.name.strip():
-                return Turn(thought, (), "empty_action", "A call names no tool.")
+                return ParsedTurn(thought, (), "empty_action", "A call names no tool.")
             try:
                 arguments, after = parse_arguments(written.arguments)
             except ValueError as error:
-                return Turn(thought, (), "unparseable", f"The arguments cannot be read: {error}.")
+                return ParsedTurn(thought, (), "unparseable", f"The arguments cannot be read: {error}.")
             if after:
-                return Turn(thought, (), "unparseable", "The arguments are followed by further text.")
+                return ParsedTurn(thought, (), "unparseable", "The arguments are followed by further text.")
             calls.append(Call(written.name.strip(), arguments, written.id))
-        return Turn(thought, calls)
+        return ParsedTurn(thought, calls)
 
     def repeat_message(self, completion: Completion) -> Message:
         """Return the message with repaired calls, because servers refuse invalid tool names and arguments."""
@@ -80,7 +80,7 @@ class Functions:
     def show_observation(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
 
-    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:
+    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Explain the fault in an answer to each call, because the protocol demands an answer to every call."""
         words = f"{turn.words} {REMINDER}"
         answers = [Message("tool", words, tool_call_id=call.id) for call in _number_calls(completion)]
@@ -146,7 +146,7 @@ class ReAct:
         """Return no tools, because the system message describes the tools."""
         return ()
 
-    def read(self, completion: Completion) -> Turn:
+    def read_completion(self, completion: Completion) -> ParsedTurn:
         return read_turn(completion.text)
 
     def repeat_message(self, completion: Completion) -> Message:
@@ -157,11 +157,11 @@ class ReAct:
         """Return the observation as a user message, because chat models without tools have no role for observations."""
         return Message("user", f"Observation: {observation}")
 
-    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
 
 
-def read_turn(text: str) -> Turn:
+def read_turn(text: str) -> ParsedTurn:
     """Read one message of the model.
 
     A turn is well-formed if it has the three keywords in order, a non-empty action, an input that parses as a JSON
@@ -173,16 +173,16 @@ def read_turn(text: str) -> Turn:
     action, third, written = rest.partition("Action Input:")
     thought, action = thought.strip(), action.strip()
     if not (first and second and third):
-        return Turn(thought, (), "keywords", "The message does not have its three parts in order.")
+        return ParsedTurn(thought, (), "keywords", "The message does not have its three parts in order.")
     if not action:
-        return Turn(thought, (), "empty_action", "The second part names no tool.")
+        return ParsedTurn(thought, (), "empty_action", "The second part names no tool.")
     try:
         arguments, after = parse_arguments(written)
     except ValueError as error:
-        return Turn(thought, (), "unparseable", f"The third part cannot be read: {error}.")
+        return ParsedTurn(thought, (), "unparseable", f"The third part cannot be read: {error}.")
     if after:
-        return Turn(thought, (), "redundant", "The message goes on after the third part.")
-    return Turn(thought, (Call(action, arguments),))
+        return ParsedTurn(thought, (), "redundant", "The message goes on after the third part.")
+    return ParsedTurn(thought, (Call(action, arguments),))
 
 
 def react(  # noqa: PLR0913 - each has a default and is given by name

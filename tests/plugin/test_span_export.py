@@ -157,7 +157,7 @@ def test_embeddings_and_shared_calls_have_spans_of_their_own(collector: Collecto
 
     export = SpanExport("run")
     export.add_call(Request("embed", (), {"api": "embeddings"}), Completion("", usage=Usage(1, 3, 0)))
-    assert export.finish() == ""
+    assert export.flush_spans() == ""
     (span,) = collector.spans
     assert (span["name"], span["parent"]) == ("embeddings embed", "")
     assert span["attributes"]["gen_ai.usage.input_tokens"] == 3

@@ -20,7 +20,7 @@ from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
-from evalsuite.solvers.episode import Call, Turn
+from evalsuite.solvers.episode import Call, ParsedTurn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 
@@ -204,7 +204,7 @@ class ReleasedReAct:
         """Offer no functions, because the system message lists the tools."""
         return ()
 
-    def read(self, completion: Completion) -> Turn:
+    def read_completion(self, completion: Completion) -> ParsedTurn:
         return read_turn(completion.text)
 
     def repeat_message(self, completion: Completion) -> Message:
@@ -218,7 +218,7 @@ class ReleasedReAct:
         text = observation if call.name == ASK_TO_USER.name else f"Function: {observation}"
         return Message("user", text)
 
-    def make_reminder(self, completion: Completion, turn: Turn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         """Return the authors' reminder or, if the message names no tool, the error of the failed call."""
         words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
         return [Message("user", words)]
@@ -259,7 +259,7 @@ def _cut_between(message: str, start: str, end: str) -> str:
     return message[first:last] if last >= 0 else ""
 
 
-def read_turn(text: str) -> Turn:
+def read_turn(text: str) -> ParsedTurn:
     """Read one message as the released code does.
 
     The thought may be missing. A call of `finish` is well-formed with any input. The input of any other call must be
@@ -268,16 +268,16 @@ def read_turn(text: str) -> Turn:
     parts = split_message(text)
     if not parts.action:
         fault = "empty_action" if ACTION in text else "keywords"
-        return Turn(parts.thought, (), fault, "The message names no tool.")
+        return ParsedTurn(parts.thought, (), fault, "The message names no tool.")
     name = parts.action.lower()
     if name == FINISH.name:
-        return Turn(parts.thought, (Call(FINISH.name, {"answer": read_answer(parts.input)}),))
+        return ParsedTurn(parts.thought, (Call(FINISH.name, {"answer": read_answer(parts.input)}),))
     try:
         arguments = _make_python_dict(parts.input)
     except ValueError as error:
-        return Turn(parts.thought, (), "unparseable", f"The input cannot be read: {error}.")
+        return ParsedTurn(parts.thought, (), "unparseable", f"The input cannot be read: {error}.")
     called = ASK_TO_USER.name if name == ASK_TO_USER.name else parts.action
-    return Turn(parts.thought, (Call(called, arguments),))
+    return ParsedTurn(parts.thought, (Call(called, arguments),))
 
 
 def read_answer(written: str) -> str:

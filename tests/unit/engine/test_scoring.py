@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite import case_metrics, contains, exact_match, generate, rubric, stats
 from evalsuite.core.errors import SettingsError
-from evalsuite.engine.scoring import check_callable, check_parts, get_own_judge, needs_run_judge
+from evalsuite.engine.scoring import check_benchmark_parts, check_callable, get_own_judge, needs_run_judge
 from evalsuite.judges import single
 from evalsuite.metrics import tables, text
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(solver: Any, scorers: Any) -> None:
-    check_parts("own", solver, scorers)
+    check_benchmark_parts("own", solver, scorers)
 
 
 def length(sample: Sample, transcript: Transcript) -> dict[str, float]:

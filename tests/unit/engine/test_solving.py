@@ -26,12 +26,12 @@ def test_a_case_that_is_done_when_its_item_begins_is_not_solved_again(monkeypatc
     coming = iter([case])
     prefetcher = solving.Prefetcher(background, cast("Any", None), lambda _: iter([*coming]), window=5)
     try:
-        prefetcher.begin(None)
+        prefetcher.begin_case(None)
         background.run(_turns())
         # The loop is busy with something else while the item begins, takes its result and ends.
         release = threading.Event()
         background.schedule_call(release.wait)
-        prefetcher.begin(case)
+        prefetcher.begin_case(case)
         assert prefetcher.wait_for_result(case) is case
         release.set()
         background.run(_turns())

@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.core.errors import BackendUnavailable
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Credentials, Grant
+from evalsuite.models.credentials import AddressGrant, Credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def proxy(chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> ChatServe
 
 
 def given(url: str) -> Backend:
-    return open_backend("m", url, Credentials([Grant("m", url)]))
+    return open_backend("m", url, Credentials([AddressGrant("m", url)]))
 
 
 def test_azure_is_asked_by_deployment_version_and_its_own_key(

@@ -134,7 +134,7 @@ def test_the_embedded_server_is_reached_past_every_proxy_and_gets_no_key(
     # What it is sent, as a server hears it.
     monkeypatch.delenv("http_proxy")
     watched = LlamaCppBackend("smollm2")
-    monkeypatch.setattr(watched, "_start", lambda: chat_server.url)
+    monkeypatch.setattr(watched, "_start_server", lambda: chat_server.url)
     once(watched)
     assert len(chat_server.headers) == 1
     assert "secret" not in str(chat_server.headers)

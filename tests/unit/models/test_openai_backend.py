@@ -17,7 +17,7 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Access, Credentials, Grant, Timeouts
+from evalsuite.models.credentials import Access, AddressGrant, Credentials, Timeouts
 from evalsuite.models.failures import make_error
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def given(url: str, model: str = "m") -> Backend:
     """A backend at an address that the user gave."""
-    return open_backend(model, url, Credentials([Grant(model, url)]))
+    return open_backend(model, url, Credentials([AddressGrant(model, url)]))
 
 
 def test_one_post_bears_headers_body_and_tools(once: Once, chat_server: ChatServer, monkeypatch: Any) -> None:

@@ -16,7 +16,7 @@ from evalsuite.core.settings import Settings, read_settings
 from evalsuite.core.types import Message, Request
 from evalsuite.gateway.concealment import Vault, demand_secrets
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Access, Credentials, Grant, Secret
+from evalsuite.models.credentials import Access, AddressGrant, Credentials, Secret
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Hopeless
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KEY = "sk-very-secret-key"
 
 
-def key_sent(url: str, grants: list[Grant], environ: dict[str, str], model: str = "m") -> str | None:
+def key_sent(url: str, grants: list[AddressGrant], environ: dict[str, str], model: str = "m") -> str | None:
     key = Credentials(grants, environ=environ).make_access(model, url).key
     return key.reveal() if key else None
 
@@ -36,15 +36,15 @@ def test_the_usual_key_goes_to_openai_and_to_addresses_given_for_this_session_al
     environ = {"OPENAI_API_KEY": KEY}
     url = "http://host/v1"
     assert key_sent("https://api.openai.com/v1", [], environ) == KEY
-    assert key_sent(url, [Grant("m", url)], environ) == KEY
-    assert key_sent(url, [Grant("m", url, fresh=False)], environ) is None
+    assert key_sent(url, [AddressGrant("m", url)], environ) == KEY
+    assert key_sent(url, [AddressGrant("m", url, fresh=False)], environ) is None
     assert key_sent(url, [], environ) is None
     assert key_sent("http://api.openai.com/v1", [], environ) is None
 
 
 def test_a_key_of_its_own_goes_to_its_address_and_nowhere_else() -> None:
     environ = {"OPENAI_API_KEY": "usual-key", "JUDGE_KEY": KEY}
-    grants = [Grant("m", "http://model/v1"), Grant("j", "http://judge/v1", "JUDGE_KEY")]
+    grants = [AddressGrant("m", "http://model/v1"), AddressGrant("j", "http://judge/v1", "JUDGE_KEY")]
     assert key_sent("http://judge/v1", grants, environ, "j") == KEY
     assert key_sent("http://model/v1", grants, environ, "m") == "usual-key"
     assert key_sent("http://other/v1", grants, environ, "j") is None
@@ -52,7 +52,7 @@ def test_a_key_of_its_own_goes_to_its_address_and_nowhere_else() -> None:
 
 def test_a_key_that_is_named_and_not_set_is_an_error() -> None:
     with pytest.raises(SettingsError, match="names JUDGE_KEY, which is not set"):
-        key_sent("http://judge/v1", [Grant("j", "http://judge/v1", "JUDGE_KEY")], {}, "j")
+        key_sent("http://judge/v1", [AddressGrant("j", "http://judge/v1", "JUDGE_KEY")], {}, "j")
 
 
 def test_a_key_that_was_withheld_is_said_to_be(once: Once, chat_server: ChatServer, monkeypatch: Any) -> None:
@@ -197,4 +197,4 @@ def test_the_reprs_of_settings_and_grants_show_no_secret() -> None:
     values = {"model": "m", "model_base_url": f"http://me:{KEY}@host/v1", "model_param": [f"api_key={KEY}"]}
     settings = read_settings(values)
     assert repr(settings) == "Settings(model='m', model_base_url='http://host/v1', model_param=('api_key',))"
-    assert KEY not in repr(Grant("m", settings.model_base_url))
+    assert KEY not in repr(AddressGrant("m", settings.model_base_url))
