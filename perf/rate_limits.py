@@ -5,10 +5,11 @@
 Draws servers at random (tests/unit/gateway/random_servers.py) and asks each through the real gateway in virtual time,
 in memory; beside it with one worker per connection, each of which backs off exponentially with full jitter and
 honours Retry-After (medians of three runs each); and, where the server has a limit, with a client that sees it. Prints
-a row per kind of server, then each server at which a run takes more than SLOWER times as long as plain back-off.
+a row per kind of server, then each server at which a run takes more than SLOWER times as long as plain back-off. Such a
+server is measured again with new jitter, because medians of three runs of plain back-off alone differ as much.
 
-The exit status is 1 where a run does not end, loses a call that plain back-off keeps, or is slower than SLOWER at more
-than FEW of the servers, or where the runs at real limits miss their bounds. Without --seed the servers are new ones.
+The exit status is 1 where a run does not end, loses a call that plain back-off keeps, or is slower than SLOWER in both
+measurements, or where the runs at real limits miss their bounds. Without --seed the servers are new ones.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,13 +33,14 @@ from tests.unit.gateway.random_servers import Drawn, Result, draw, through_gatew
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SLOWER, FEW = 1.3, 0.02
-"""How many times as long as plain back-off a run may take, but for a share of the servers."""
+SLOWER = 1.3  # How many times as long as plain back-off a run may take.
 
 OPTIMUM = 1.15
 """How many times as long as with knowledge a run takes at a real limit, in the median."""
 
-RUNS = 3  # Runs in each way; the median counts, because one run of plain back-off may take 3 times as long as another.
+RUNS, AGAIN = 3, 15
+"""Runs in each way whose median counts, and runs at a server that was slower. One run of plain back-off may take 3
+times as long as another; medians of three runs differ by more than SLOWER at 1 to 2% of the servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +85,21 @@ KINDS = (
 )
 
 
-def measure(seed: str, number: int) -> Row:
-    """Ask one server in each way."""
+def measure(seed: str, number: int, first: int = 0, runs: int = RUNS) -> Row:
+    """Ask one server in each way, with the jitter of the runs from `first` on."""
     logging.disable(logging.CRITICAL)
     drawn = draw(random.Random(f"{seed} {number}"))
     plain, run = (
-        sorted((ask(drawn, number + 1000 * times) for times in range(RUNS)), key=lambda result: result.seconds)
+        sorted(
+            (ask(drawn, number + 1000 * times) for times in range(first, first + runs)),
+            key=lambda result: result.seconds,
+        )
         for ask in (with_plain_back_off, through_gateway)
     )
     best = with_knowledge(drawn, number) if drawn.real else None
     # A rule is made by a function that no other process could be handed.
     shown = dataclasses.replace(drawn, make=None)  # type: ignore[arg-type]
-    return Row(shown, plain[RUNS // 2], run[RUNS // 2], best)
+    return Row(shown, plain[runs // 2], run[runs // 2], best)
 
 
 def share_refused(row: Row, result: Result) -> float:
@@ -126,9 +132,6 @@ def find_faults(rows: Sequence[Row]) -> list[str]:
     """Say which bounds are missed."""
     faults = [f"did not end: {row.drawn}" for row in rows if row.run.seconds == math.inf]
     faults += [f"lost calls: {row.drawn}" for row in rows if row.run.lost > row.plain.lost]
-    slow = sum(row.slower > SLOWER for row in rows)
-    if slow > max(1, FEW * len(rows)):
-        faults.append(f"slower than {SLOWER} times plain back-off: {slow} of {len(rows)} servers")
     real = [row for row in rows if row.best]
     if real:
         optimum = statistics.median(row.run.seconds / row.best for row in real if row.best)
@@ -151,12 +154,20 @@ def main() -> int:
     print(f"{options.servers} servers, --seed {options.seed}", flush=True)
     with ProcessPoolExecutor() as pool:
         numbers = range(options.servers)
-        rows = list(pool.map(measure, [options.seed] * options.servers, numbers, chunksize=4))
-    print_table(rows)
-    for number, row in enumerate(rows):
-        if row.slower > SLOWER:
-            print(f"{row.slower:.2f} times plain back-off, server {number}: {row.drawn}")
-    faults = find_faults(rows)
+        rows = list(pool.map(measure, repeat(options.seed), numbers, chunksize=4))
+        print_table(rows)
+        faults = find_faults(rows)
+        slow = [number for number in numbers if rows[number].slower > SLOWER]
+        print(
+            f"slower than {SLOWER} times plain back-off in medians of {RUNS} runs: {len(slow)} of {len(rows)} servers"
+        )
+        for number, again in zip(
+            slow, pool.map(measure, repeat(options.seed), slow, repeat(RUNS), repeat(AGAIN)), strict=False
+        ):
+            told = f"{again.slower:.2f} times in medians of {AGAIN} runs, {rows[number].slower:.2f} of {RUNS}"
+            print(f"server {number}: {told}: {again.drawn}")
+            if again.slower > SLOWER:
+                faults.append(f"slower than {SLOWER} times plain back-off: server {number}")
     for fault in faults:
         print(fault)
     return 1 if faults else 0

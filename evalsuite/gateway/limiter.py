@@ -28,8 +28,8 @@ FIRST_PROBE, LONGEST_PROBE = 0.1, 30.0
 """Shortest pause in seconds (some round trips), and longest pause (what a user accepts after a long outage)."""
 
 LEAST_DRY, BELIEVED = 0.5, 1.0
-"""Seconds without an answer before the circuit opens: the longest first wait of plain back-off. The circuit opens at
-once if the server cannot be reached or asks to wait longer than BELIEVED."""
+"""Seconds without an answer, beyond the usual latency, before the circuit opens: the longest first wait of plain
+back-off. The circuit opens at once if the server cannot be reached or asks to wait longer than BELIEVED."""
 
 SERVED = 2.0
 """A probe counts as accepted after this many times the seconds of a refusal, because an answer may take minutes."""
@@ -49,7 +49,7 @@ class Breaker:
         self._clock = clock
         self.on_change: Callable[[str], None] = lambda _: None
         self.probes = self._refusals = 0
-        self.try_at = self._refused_since = self._first_refused_sent = self._next_try = 0.0
+        self.try_at = self._refused_since = self._first_refused_sent = self._next_try = self._latency = 0.0
         self._open = self._down = False
         self._probe: PacedCall | None = None
         self._refusal_seconds = FIRST_PROBE
@@ -93,6 +93,7 @@ class Breaker:
 
     def note_answer(self, call: PacedCall) -> None:
         """Note an answer; it closes the circuit unless its call was sent before the first refused call."""
+        self._latency += (self._clock() - call.sent - self._latency) / 8
         if call.sent >= self._first_refused_sent:
             self.close()
 
@@ -117,7 +118,7 @@ class Breaker:
         self._refusals += 1
         if self._refusals == 1:
             self._refused_since, self._first_refused_sent = now, call.sent
-        soon = now - self._refused_since < LEAST_DRY and not least and (wait or 0.0) <= BELIEVED
+        soon = now - self._refused_since < LEAST_DRY + self._latency and not least and (wait or 0.0) <= BELIEVED
         if call is self._probe:
             self.probes += 1
         elif self._open or self._refusals < longest_row or soon:

@@ -3,7 +3,7 @@
 Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
 second are measured. In a paced period, calls follow the inferred limit. A paced period ends when it has fewer answers
 than the plain rate would give, by more than a share of the plain period's answers. So pacing loses at most this share
-of answers compared with no pacing.
+of answers compared with no pacing. A paced period also ends if it hardly lowers the share of refused calls.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 
 PAUSE = 4.0  # A gap of this many usual gaps plus latencies is a pause of the server, not a part of its rate.
 ALLOWED = 0.125  # Share of the plain period's answers by which paced calls may fall behind.
+LOWERED = 0.5  # Pacing ends early if its refused share is more than this part of the plain period's.
 HELD = 4  # Pacing helped if it gave this many times the plain period's answers; else the next plain period is doubled.
 CUT = 0.125  # A refusal lowers the rate by this share. With a deeper cut, pacing falls behind before the rate recovers.
 GROWTH = 100.0
@@ -64,7 +65,8 @@ class Period:
 
     began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
-    refused: int = 0  # Number of refused calls in the period.
+    sent: int = 0  # Number of calls that were sent in the period.
+    refused: int = 0  # Number of refused calls in the period; of a paced period, of those that were sent in it.
 
 
 class Pacing:
@@ -82,7 +84,7 @@ class Pacing:
         self.rate: float | None = None
         self.at_once: float | None = None
         self._period, self._needed = Period(), MEASURED
-        self._plain_rate, self._allowed = 0.0, 0.0
+        self._plain_rate = self._plain_share = self._allowed = 0.0
         self._calls: dict[PacedCall, None] = {}
         self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
         self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
@@ -102,7 +104,8 @@ class Pacing:
     def compute_delay(self, now: float, backing_off: int | None) -> float:
         """Return the seconds until the next call may be sent; infinite if another call has to end first."""
         period = self._period
-        if not self.plain and self._plain_rate * (now - period.began) - period.answered > self._allowed:
+        behind = self._plain_rate * (now - period.began) - period.answered > self._allowed
+        if not self.plain and (behind or self._is_refused_alike()):
             self._needed = MEASURED if period.answered > HELD * self._needed else 2 * self._needed
             self.plain, self.rate, self.at_once, self._period = True, None, None, Period()
         if self.plain:
@@ -112,6 +115,11 @@ class Pacing:
             return 0.0 if len(self._calls) < int(self.at_once) else math.inf
         return self._free_at - now
 
+    def _is_refused_alike(self) -> bool:
+        """Tell whether pacing lowers the refused share too little, because the refusals do not come from a rate."""
+        sent, refused = self._period.sent, self._period.refused
+        return refused >= LEAST_ROW and refused > LOWERED * self._plain_share * sent
+
     def start_call(self, now: float) -> PacedCall:
         if not self._bursts or now - self._bursts[-1].sent > INSTANT:
             self._bursts.append(Burst(now, len(self._calls)))
@@ -119,6 +127,7 @@ class Pacing:
         call.burst.served += 1
         self._calls[call] = None
         self._clean += 1
+        self._period.sent += 1
         growth = 1.0 + min(1.0, (self._clean / GROWTH) ** 2)
         if self.at_once is not None:
             self.at_once *= growth
@@ -152,7 +161,7 @@ class Pacing:
         """Count an answer of a plain period, and pace calls once the rate is known."""
         period = self._period
         seconds = now - period.began
-        usual = self._latency + seconds / max(1, period.answered)
+        usual = self._latency + (seconds - gap if period.answered > 1 else gap) / max(1, period.answered)
         if period.began == math.inf or gap > PAUSE * usual:
             self._period = Period(now, refused=period.refused)
             return
@@ -167,6 +176,7 @@ class Pacing:
     def _pace(self, now: float, rate: float) -> None:
         """Pace calls from now on."""
         self.plain, self._plain_rate, self._allowed = False, rate, ALLOWED * self._period.answered
+        self._plain_share = self._refused_share
         self._period, self._clean, self._free_at = Period(now), 0, now
         self._choose_limit()
 
@@ -186,7 +196,8 @@ class Pacing:
         self._refusal_seconds = max(0.9 * self._refusal_seconds, now - call.sent)
         self._clean = 0
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        self._period.refused += 1
+        # A call that was sent before the paced period says nothing about pacing.
+        self._period.refused += self.plain or call.sent >= self._period.began
         if call.sent < self._cut_at or probing:
             # Do not lower the limit again, because it was already lowered after this call was sent.
             return
