@@ -226,7 +226,6 @@ class Usage:
     reasoning_tokens: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Add two usages."""
         return Usage(*map(add, _amounts(self), _amounts(other)))
 
     def __sub__(self, part: Usage) -> Usage:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import Format, read_wanted, table_score
 from evalsuite.metrics.tables.plain_data import write_table
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Table, parse_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -216,10 +216,7 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
 
 def tabulate_grid(lines: Sequence[GridLine]) -> Table:
     """Make a table of the score's response to each kind of change."""
-    columns = [
-        Column("Change"), Column("The score"), Column("Tables", "count"), Column("Mean", "number", 3),
-        Column("Fails", "count"), Column("Where"),
-    ]  # fmt: skip
+    columns = parse_columns("Change | The score | Tables: count | Mean: number 3 | Fails: count | Where")
     rows: list[list[Cell]] = [
         [
             line.change,

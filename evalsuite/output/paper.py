@@ -9,7 +9,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.output.reports.compare import GLANCE, compare_runs, make_paired_table
 from evalsuite.output.reports.markdown import join_lines, write_plain_cell
 from evalsuite.output.reports.plots import draw_charts
-from evalsuite.output.reports.section import Cell, Chart, Column, Section, Table, drop_unmeasured_columns, is_best
+from evalsuite.output.reports.section import Cell, Column, Section, Table, drop_unmeasured_columns, is_best, list_charts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -138,7 +138,7 @@ def _write_legend(first: str) -> str:
 
 
 def _write_figures(sections: Sequence[Section], folder: Path) -> str:
-    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+    charts = list_charts(sections)
     drawn = set(draw_charts(charts, folder, "pdf"))
     figures = [write_latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
     head = (

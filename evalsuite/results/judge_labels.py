@@ -76,22 +76,9 @@ def _read_labels(row: Row) -> Iterator[LabelledScore]:
         people = facts.get("people") if isinstance(facts, Mapping) and facts.get("ballots") else None
         for name, label in (people or {}).items():
             if name in row.scores:
-                yield _make_labelled_score(row, name, label)
-
-
-def _make_labelled_score(row: Row, name: str, label: Mapping[str, Any]) -> LabelledScore:
-    scale = label.get("scale")
-    return LabelledScore(
-        row,
-        name,
-        label["label"],
-        row.scores[name],
-        label.get("passes"),
-        bool(label.get("nominal")),
-        (scale[0], scale[1]) if scale else None,
-        label.get("verdict"),
-        label.get("weight", 1.0),
-    )
+                scale = tuple(label.get("scale") or ()) or None
+                judged = label["label"], row.scores[name], label.get("passes"), bool(label.get("nominal"))
+                yield LabelledScore(row, name, *judged, scale, label.get("verdict"), label.get("weight", 1.0))
 
 
 def select_labelled_cases(tally: Tally, score: str) -> Tally:

@@ -115,15 +115,12 @@ class Tally:
         return cls(tuple(sorted(rows, key=lambda row: row.case)))
 
     def __add__(self, other: Tally) -> Tally:
-        """Join the rows of both tallies; addition is associative and commutative."""
         return Tally.of((*self.rows, *other.rows))
 
     def __len__(self) -> int:
-        """Count the rows, errors included."""
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Iterate over the rows."""
         return iter(self.rows)
 
     def count(self, outcome: Outcome) -> int:

@@ -156,7 +156,6 @@ class Chunks:
         self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
     def __enter__(self) -> Self:
-        """Remove the chunks of an earlier page."""
         for stale in self._folder.glob("*.js"):
             stale.unlink()
         if self._beside:
@@ -166,7 +165,6 @@ class Chunks:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the threads."""
         self._pool.shutdown(cancel_futures=True)
 
     def add(self, name: str, data: bytes) -> None:
@@ -298,11 +296,9 @@ class CaseTable:
         self._database.execute("BEGIN")
 
     def __enter__(self) -> Self:
-        """Return the table itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Delete the temporary database with the rows."""
         self._database.close()
 
     def add(self, row: PageRow) -> None:

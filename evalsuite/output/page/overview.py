@@ -252,13 +252,14 @@ def convert_sections(sections: Iterable[Section], apart: Iterable[str] = SHOWN_A
     """Convert the report's sections, with numbers rounded as in the report."""
     left_out = set(apart)
     return [
-        {"title": section.title, "blocks": [_make_block(block) for block in section.blocks]}
+        {"title": section.title, "blocks": [convert_block(block) for block in section.blocks]}
         for section in sections
         if section.title not in left_out
     ]
 
 
-def _make_block(block: Block) -> dict[str, Any]:
+def convert_block(block: Block) -> dict[str, Any]:
+    """Convert a block of a report to the data from which the page shows it."""
     if isinstance(block, Table):
         block = drop_unmeasured_columns(block)
         return {

@@ -12,9 +12,10 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure_run
 from evalsuite.journal.lease import is_held
 from evalsuite.output.page.document import FOLDER, build_page
-from evalsuite.output.page.overview import summarise_benchmark
+from evalsuite.output.page.overview import convert_block, summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
+from evalsuite.output.reports.section import Chart, Series
 from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_text
@@ -152,23 +153,11 @@ def _make_trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if len(measured) < 2:
             continue
         models = list(dict.fromkeys(row["model"] for row in measured))
-        charts.append(
-            {
-                "kind": "lines",
-                "title": metric,
-                "labels": [row["name"] for row in measured],
-                "series": [
-                    {
-                        "name": model or "no model",
-                        "values": [row["metrics"][metric] if row["model"] == model else None for row in measured],
-                    }
-                    for model in models
-                ],
-                "unit": "number",
-                "limits": None,
-                "x_title": "",
-                "y_title": f"{metric.rpartition('.')[2]}, 95% interval",
-                "joined": True,
-            }
-        )
+        series = [
+            Series(model or "no model", [row["metrics"][metric] if row["model"] == model else None for row in measured])
+            for model in models
+        ]
+        title = f"{metric.rpartition('.')[2]}, 95% interval"
+        chart = Chart("lines", "", metric, [row["name"] for row in measured], series, y_title=title)
+        charts.append({**convert_block(chart), "joined": True})
     return charts

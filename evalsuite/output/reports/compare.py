@@ -33,6 +33,8 @@ from evalsuite.output.reports.section import (
     Table,
     convert_tables,
     find_best,
+    list_charts,
+    parse_columns,
     separate_distinct_metrics,
 )
 from evalsuite.results.run_folders import RunFolder, replace_text
@@ -78,18 +80,15 @@ def write_comparison(
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
-    if names and (len(names) != len(folders) or len(set(names)) < len(names)):
-        raise RunError(f"{len(folders)} runs need {len(folders)} different labels; got {', '.join(names)}")
     paths = [folder.path.resolve() for folder in folders]
     twice = next((folder for folder, path in zip(folders, paths, strict=True) if paths.count(path) > 1), None)
     if twice:
         raise RunError(f"{twice.name} is named twice; a comparison needs different runs")
     runs = [load_run(folder, declarations) for folder in folders]
-    labels = list(names) or label_runs(runs)
+    labels = label_runs(runs, names)
     sections = compare_runs(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
-    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    pictures = draw_charts(charts, target)
+    pictures = draw_charts(list_charts(sections), target)
     file = target / "comparison.md"
     replace_text(file, f"# {' against '.join(labels)}\n\n{render_sections(sections, pictures)}\n")
     plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": convert_tables(sections)}
@@ -98,10 +97,12 @@ def write_comparison(
     return Comparison(file, labels, sections)
 
 
-def label_runs(runs: Sequence[Run]) -> list[str]:
-    """Label runs by model, or by run name if two runs have the same model."""
+def label_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
+    """Check the user's labels; without labels, label runs by model, or by run name if two have the same model."""
+    if names and (len(names) != len(runs) or len(set(names)) < len(names)):
+        raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
-    return models if len(set(models)) == len(runs) else [run.folder.name for run in runs]
+    return list(names) or (models if len(set(models)) == len(runs) else [run.folder.name for run in runs])
 
 
 def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
@@ -179,16 +180,9 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
         for metric in list_primary_first(metrics, _find_bench(runs, name).primary)
         for other, base, both in paired
     ]
-    columns = [
-        Column("run"),
-        Column("against"),
-        Column("metric"),
-        Column("pairs", "count"),
-        Column("before", "number", 3),
-        Column("here", "number", 3),
-        Column("difference", "number", 3),
-        Column("p", "pvalue"),
-    ]
+    columns = parse_columns(
+        "run | against | metric | pairs: count | before: number 3 | here: number 3 | difference: number 3 | p: pvalue"
+    )
     note = (
         "Over the questions that both runs scored, epochs averaged. Independent 0/1 scores: p is McNemar's exact "
         "test, the interval is Tango's, extended to zero if the test does not reject. Other scores: paired t test and "
@@ -305,8 +299,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     sections = [*make_history_sections(courses), *_list_flaky_section(find_flaky_cases(runs))]
-    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    pictures = draw_charts(charts, target)
+    pictures = draw_charts(list_charts(sections), target)
     file = target / HISTORY
     replace_text(
         file, f"# {len(runs)} releases\n\n{describe_drifts(courses)}\n\n{render_sections(sections, pictures)}\n"
@@ -334,13 +327,7 @@ def _list_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     """List cases whose outcome changes between epochs or runs of one model; empty if no case's outcome changes."""
     if not cases:
         return []
-    columns = [
-        Column("benchmark"),
-        Column("sample"),
-        Column("model"),
-        Column("passed", "count"),
-        Column("failed", "count"),
-    ]
+    columns = parse_columns("benchmark | sample | model | passed: count | failed: count")
     rows: list[list[Cell]] = [
         [case.benchmark, case.sample, case.model, case.passed, case.failed] for case in cases[:MOST_FLAKY]
     ]

@@ -7,32 +7,20 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Usage
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Table, parse_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalsuite.decisions.planning import DetectableLoss, Expense
 
-EXPENSES = (
-    Column("benchmark"),
-    Column("cases", "count"),
-    Column("calls", "count"),
-    Column("prompt tokens", "count"),
-    Column("completion tokens", "count"),
-    Column("US dollars", "number", 2),
-    Column("minutes", "number", 1),
+EXPENSES = parse_columns(
+    "benchmark | cases: count | calls: count | prompt tokens: count | completion tokens: count | US dollars: number 2 "
+    "| minutes: number 1"
 )
-SIGHTS = (
-    Column("metric"),
-    Column("questions", "count"),
-    Column("epochs", "count"),
-    Column("loss shown", "number", 4),
-    Column("twice the questions", "number", 4),
-    Column("twice the epochs", "number", 4),
-    Column("loss wanted", "number", 4),
-    Column("questions for it", "count"),
-    Column("epochs for it"),
+SIGHTS = parse_columns(
+    "metric | questions: count | epochs: count | loss shown: number 4 | twice the questions: number 4 | twice the "
+    "epochs: number 4 | loss wanted: number 4 | questions for it: count | epochs for it"
 )
 
 

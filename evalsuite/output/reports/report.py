@@ -17,7 +17,7 @@ from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import write_case_block
 from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
 from evalsuite.output.reports.judges import tabulate_signatures
-from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
+from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
@@ -172,15 +172,9 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
                 bench.source,
             ]
         )
-    columns = [
-        Column("benchmark"),
-        Column("cases", "count"),
-        Column("errors", "count"),
-        Column("metric"),
-        Column("scored", "count"),
-        Column("mean with 95% interval", "number", 3),
-        Column("samples"),
-    ]
+    columns = parse_columns(
+        "benchmark | cases: count | errors: count | metric | scored: count | mean with 95% interval: number 3 | samples"
+    )
     return Section("Benchmarks", [Table("", columns, rows)])
 
 
@@ -193,14 +187,9 @@ def _compare_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]
             part = select_cases(bench.tally, FAULT_TAG, kind)
             found = measured[name].estimate_metric(bench.primary, part) if bench.primary else None
             rows.append([name, kind, len(part), part.count("error"), bench.primary, found])
-    columns = [
-        Column("benchmark"),
-        Column("fault"),
-        Column("cases", "count"),
-        Column("errors", "count"),
-        Column("metric"),
-        Column("mean with 95% interval", "number", 3),
-    ]
+    columns = parse_columns(
+        "benchmark | fault | cases: count | errors: count | metric | mean with 95% interval: number 3"
+    )
     note = "Cases by the faults of the model that were played on purpose; a gate names them by tag: `[fault=status]`."
     return [Section("Faults on purpose", [Table("", columns, rows, note)])] if rows else []
 
@@ -318,18 +307,11 @@ def make_baseline_section(against: Against) -> Section:
                 calibration.loss_fails if calibration else None,
             ]
         )
-    columns = [
-        Column("verdict"),
-        Column("metric"),
-        Column("cases", "count"),
-        Column("baseline", "number", 4),
-        Column("now", "number", 4),
-        Column("difference with 95% interval", "number", 4),
-        Column("p", "pvalue"),
-        Column("could have shown (power 80%)", "number", 4),
-        Column("equal models fail (%)", "percent"),
-        Column("the loss fails (%)", "percent"),
-    ]
+    columns = parse_columns(
+        "verdict | metric | cases: count | baseline: number 4 | now: number 4 | difference with 95% interval: number 4 "
+        "| p: pvalue | could have shown (power 80%): number 4 | equal models fail (%): percent | the loss fails (%): "
+        "percent"
+    )
     note = (
         f"Paired by question, epochs averaged. `no worse`: a loss of {against.rules.margin:g} of the metric's range or "
         "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
@@ -367,14 +349,9 @@ def _make_slices_table(against: Against) -> list[Table]:
         ]
         for tag_slice in lost[:MOST_SLICES]
     ]
-    columns = [
-        Column("slice"),
-        Column("metric"),
-        Column("questions", "count"),
-        Column("baseline", "number", 3),
-        Column("now", "number", 3),
-        Column("p, corrected", "pvalue"),
-    ]
+    columns = parse_columns(
+        "slice | metric | questions: count | baseline: number 3 | now: number 3 | p, corrected: pvalue"
+    )
     note = f"Corrected by Holm's method for all {len(against.slices)} slices that were looked at."
     return [Table("Slices that lost most", columns, rows, note)]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -36,6 +36,16 @@ class Column:
     title: str
     style: Style = "text"
     digits: int = 1
+
+
+def parse_columns(heads: str) -> list[Column]:
+    """Make columns from a line such as `Judge | Cases: count | Kappa: number 2`: title, style and decimal places."""
+    columns = []
+    for head in heads.split(" | "):
+        title, has_style, form = head.rpartition(": ")
+        style, _, digits = form.partition(" ")
+        columns.append(Column(title, cast("Style", style), int(digits or 1)) if has_style else Column(head))
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,11 @@ class Section:
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def list_charts(sections: Iterable[Section]) -> list[Chart]:
+    """List all charts of a report."""
+    return [block for section in sections for block in section.blocks if isinstance(block, Chart)]
 
 
 def convert_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:

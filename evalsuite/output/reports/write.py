@@ -25,7 +25,7 @@ from evalsuite.output.reports.markdown import (
 )
 from evalsuite.output.reports.plots import can_draw, draw_charts
 from evalsuite.output.reports.report import build_report
-from evalsuite.output.reports.section import Chart, Passage, Section, Table, convert_cell, convert_tables
+from evalsuite.output.reports.section import Passage, Section, Table, convert_cell, convert_tables, list_charts
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder, replace_text
 from evalsuite.results.runs import Run, load_run
 
@@ -71,7 +71,7 @@ class RunReport:
     def render_text(self, pictures: Sequence[str] = ()) -> str:
         """Render the report as Markdown, with the charts that were drawn."""
         text = "\n\n".join((self.top, render_contents(self.sections), render_sections(self.sections, pictures)))
-        return f"{text}\n\n{NO_PICTURES}\n" if self.charts and not can_draw() else text + "\n"
+        return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw() else text + "\n"
 
     @property
     def top(self) -> str:
@@ -82,11 +82,6 @@ class RunReport:
     def baseline(self) -> Run | None:
         """The first named baseline, whose answers are shown beside this run's answers."""
         return next(iter(self.baselines), None)
-
-    @property
-    def charts(self) -> list[Chart]:
-        """All charts of the report."""
-        return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]
 
 
 def make_report(run: Run, more: MoreSections = make_no_sections) -> RunReport:
@@ -106,7 +101,7 @@ def write_report(report: RunReport, target: Path) -> None:
     replace_text(target / COMMENT, write_comment(report) + "\n")
     replace_text(target / REPORT, report.render_text())
     # Draw the charts last, because drawing takes longest and is most likely to fail.
-    text = report.render_text(draw_charts(report.charts, target))
+    text = report.render_text(draw_charts(list_charts(report.sections), target))
     replace_text(target / REPORT, text)
     try:
         write_page(report.run, report.verdict, summary["benchmarks"], report.sections, report.baseline, target)

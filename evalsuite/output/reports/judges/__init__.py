@@ -19,7 +19,7 @@ from evalsuite.output.reports.judges.estimates import (
     estimate_mean,
     tabulate_corrected_means,
 )
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import group_scores_by_signature
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -129,16 +129,9 @@ def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Se
             yield any(weight.get("little") for weight in weights.values())
 
 
-DEBATE_COLUMNS = (
-    Column("Cases"),
-    Column("Number", "count"),
-    Column("Calls per case", "number", 1),
-    Column("With people's choice", "count"),
-    Column("Judge alone (%)", "percent"),
-    Column("With debate (%)", "percent"),
-    Column("Gain (%)", "percent"),
-    Column("Calls per verdict gained", "number", 0),
-    Column("Debate earned its cost"),
+DEBATE_COLUMNS = parse_columns(
+    "Cases | Number: count | Calls per case: number 1 | With people's choice: count | Judge alone (%): percent | With "
+    "debate (%): percent | Gain (%): percent | Calls per verdict gained: number 0 | Debate earned its cost"
 )
 DEBATE_NOTE = (
     "One judge compares both orders; only where its two verdicts differ does the panel debate. Accuracy is agreement "

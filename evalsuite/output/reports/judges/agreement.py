@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import (
     corrected_score,
     judge_ac1,
@@ -95,13 +95,8 @@ def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: 
     return Table(title, COLUMNS, rows, NOTE) if rows else None
 
 
-COLUMNS = (
-    Column("Judge"),
-    Column("On"),
-    Column("Raters"),
-    Column("Krippendorff's alpha", "number", 2),
-    Column("Cohen's kappa", "number", 2),
-    Column("Things rated", "count"),
+COLUMNS = parse_columns(
+    "Judge | On | Raters | Krippendorff's alpha: number 2 | Cohen's kappa: number 2 | Things rated: count"
 )
 
 NOTE = (

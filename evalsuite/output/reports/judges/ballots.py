@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.output.reports.judges.estimates import estimate_share
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Table, parse_columns
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -149,14 +149,8 @@ def tabulate_biases(title: str, judges: Sequence[tuple[str, Tally]], prefix: str
     rows = [
         _make_bias_row(name, bias) for name, tally in judges for bias in measure_biases(read_ballots(tally, prefix))
     ]
-    columns = (
-        Column("Judge"),
-        Column("Bias"),
-        Column("How often (%)", "percent"),
-        Column("Unbiased (%)", "percent"),
-        Column("Excess (%)", "percent"),
-        Column("Cases", "count"),
-        Column("Flagged"),
+    columns = parse_columns(
+        "Judge | Bias | How often (%): percent | Unbiased (%): percent | Excess (%): percent | Cases: count | Flagged"
     )
     return Table(title, columns, rows, BIAS_NOTE)
 

@@ -25,7 +25,7 @@ from evalsuite.output.reports.judges.estimates import (
     estimate_rho_gain,
     estimate_share,
 )
-from evalsuite.output.reports.section import Block, Cell, Column, Section, Table
+from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
 from evalsuite.results.judge_labels import MUTATIONS, convert_preference, estimate_rho, find_majority_verdict
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -121,13 +121,8 @@ def _tabulate_judges(judges: Sequence[JudgeResults]) -> Table:
         )
         for judge in judges
     ]
-    columns = (
-        Column("Judge"),
-        Column("Mean score", "number", 3),
-        Column("Not read (%)", "percent"),
-        Column("Cannot tell (%)", "percent"),
-        Column("Cases", "count"),
-        Column("Signature"),
+    columns = parse_columns(
+        "Judge | Mean score: number 3 | Not read (%): percent | Cannot tell (%): percent | Cases: count | Signature"
     )
     return Table("Judges", columns, rows)
 
@@ -186,12 +181,8 @@ def _tabulate_corrected_means(
         mean = estimate_corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn)
         if mean is not None:
             rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
-    columns = (
-        Column("Judge"),
-        Column("Judge alone", "number", 3),
-        Column("People alone", "number", 3),
-        Column("Corrected", "number", 3),
-        Column("Labels", "count"),
+    columns = parse_columns(
+        "Judge | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Labels: count"
     )
     note = "Prediction-powered inference, from labels of a random part of the cases."
     if weights:
@@ -211,16 +202,9 @@ def _compare_judges(
         cases = [case for case in people if case in one.scores and case in other.scores]
         if one.score == other.score and cases:
             rows.append((one.name, other.name, *_make_gain_rows(one, other, people, labels, cases), len(cases)))
-    columns = (
-        Column("Judge"),
-        Column("Other judge"),
-        Column("More often right (%)", "percent"),
-        Column("p", "pvalue"),
-        Column("Kappa gained", "number", 2),
-        Column("p", "pvalue"),
-        Column("Rho gained", "number", 2),
-        Column("p", "pvalue"),
-        Column("Labels", "count"),
+    columns = parse_columns(
+        "Judge | Other judge | More often right (%): percent | p: pvalue | Kappa gained: number 2 | p: pvalue | Rho "
+        "gained: number 2 | p: pvalue | Labels: count"
     )
     note = (
         "Of the other over the first, on the cases that both scored. McNemar's exact test of verdicts; the jackknife's "
@@ -307,11 +291,8 @@ def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, f
         theirs = estimate_rho([(float(judge.lengths[case]), people[case]) for case in cases if case in people])
         if leaning is not None:
             rows.append((judge.name, leaning, theirs, len(cases)))
-    columns = (
-        Column("Judge"),
-        Column("rho of score and length", "number", 2),
-        Column("rho of people's label and length", "number", 2),
-        Column("Cases", "count"),
+    columns = parse_columns(
+        "Judge | rho of score and length: number 2 | rho of people's label and length: number 2 | Cases: count"
     )
     note = "Spearman's. A judge that favours length more than people do is biased by it."
     return Table("Longer answers", columns, rows, note) if rows else None

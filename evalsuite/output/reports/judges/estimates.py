@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.output.reports.section import Column, Table
+from evalsuite.output.reports.section import Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate
 
@@ -96,15 +96,9 @@ def estimate_corrected_mean(
 
 def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]]) -> Table:
     """Make one row per judge and question."""
-    columns = (
-        Column("Judge"),
-        Column("Mean of"),
-        Column("Judge alone", "number", 3),
-        Column("People alone", "number", 3),
-        Column("Corrected", "number", 3),
-        Column("Weight of the judge", "number", 2),
-        Column("Labels", "count"),
-        Column("People, all", "number", 3),
+    columns = parse_columns(
+        "Judge | Mean of | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Weight of the judge: "
+        "number 2 | Labels: count | People, all: number 3"
     )
     rows = [
         (judge, one.question, one.naive, one.people_only, one.corrected, one.tuning, one.labelled, one.truth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.output.reports.section import Cell, Column, Section, Table
+from evalsuite.output.reports.section import Cell, Column, Section, Table, parse_columns
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -33,16 +33,9 @@ def make_win_rates_section(comparisons: Sequence[JudgedPair]) -> Section:
 
 
 def _tabulate_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
-    columns = (
-        Column("Run"),
-        Column("Against"),
-        Column("Judge"),
-        Column("Wins", "count"),
-        Column("Ties", "count"),
-        Column("Losses", "count"),
-        Column("Win rate (%)", "percent"),
-        Column("At equal lengths (%)", "percent"),
-        Column("Not read", "count"),
+    columns = parse_columns(
+        "Run | Against | Judge | Wins: count | Ties: count | Losses: count | Win rate (%): percent | At equal lengths "
+        "(%): percent | Not read: count"
     )
     note = (
         "The judge saw both answers in both orders; orders that contradict each other are a tie, and a tie is half a "
