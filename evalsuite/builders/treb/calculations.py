@@ -90,20 +90,14 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of distinct values in a column with repeated values."""
-    numbers = {
-        name: {*_drop_missing(cells)} for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)
-    }
-    recurring = [
-        name
-        for name, values in numbers.items()
-        if MOST_FLAGS < len(values) <= len(_drop_missing(sheet.numeric_columns[name])) / 2
-    ]
+    numbers = {name: _drop_missing(cells) for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)}
+    recurring = [name for name, values in numbers.items() if MOST_FLAGS < len(set(values)) <= len(values) / 2]
     names = [*sheet.group_columns, *recurring]
     if not names:
         return None
     name = random.choice(names)
     question = f'How many different values are in the column "{name}", empty cells aside?'
-    values = sheet.group_columns.get(name) or numbers[name]
+    values = sheet.group_columns.get(name) or {*numbers[name]}
     return make_number_pair(question, len(values), f"print(df[{name!r}].nunique())")
 
 
@@ -158,16 +152,7 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_rounded_pair(question, value, f"df[{first!r}].corr(df[{second!r}])")
 
 
-OPERATION_TEMPLATES: tuple[PairMaker, ...] = (
-    statistic,
-    statistic_where,
-    share,
-    extreme_row,
-    distinct,
-    rank,
-    best_group,
-    correlation,
-)
+OPERATION_TEMPLATES = (statistic, statistic_where, share, extreme_row, distinct, rank, best_group, correlation)
 
 
 def _drop_missing(cells: Sequence[float | None]) -> list[float]:
@@ -196,89 +181,76 @@ IMPORT = "from scipy import stats\n"
 
 def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the verdict of the Shapiro-Wilk test of normality."""
-    if not (chosen := _choose_column(sheet, random)):
-        return None
     from scipy import stats
 
-    name, values = chosen
-    pvalue = float(stats.shapiro(values).pvalue)
+    name, values = _choose_column(sheet, random)
     question = f'Is the column "{name}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
-    return _make_verdict_pair(question, pvalue, f"stats.shapiro(df[{name!r}].dropna()).pvalue")
+    test = f"stats.shapiro(df[{name!r}].dropna()).pvalue"
+    return _make_verdict_pair(question, stats.shapiro(values).pvalue, test) if values else None
 
 
 def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the statistic W of the Shapiro-Wilk test."""
-    if not (chosen := _choose_column(sheet, random)):
-        return None
     from scipy import stats
 
-    name, values = chosen
+    name, values = _choose_column(sheet, random)
     question = f'What is the statistic W of the Shapiro-Wilk test for the column "{name}"'
     test = f"stats.shapiro(df[{name!r}].dropna()).statistic"
-    return _make_rounded_pair(question, float(stats.shapiro(values).statistic), test, 3, IMPORT)
+    return _make_rounded_pair(question, float(stats.shapiro(values).statistic), test, 3, IMPORT) if values else None
 
 
 def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the Kolmogorov-Smirnov test against the uniform distribution over the column's range."""
-    if not (chosen := _choose_column(sheet, random)):
-        return None
     from scipy import stats
 
-    name, values = chosen
-    low, width = min(values), max(values) - min(values)
-    pvalue = float(stats.kstest(values, "uniform", args=(low, width)).pvalue)
+    name, values = _choose_column(sheet, random)
     question = (
         f'Is the column "{name}" compatible with a uniform distribution between its smallest and its greatest '
         "value (Kolmogorov-Smirnov test, 5% level)?"
     )
     column = f"column = df[{name!r}].dropna()\n"
     test = "stats.kstest(column, 'uniform', args=(column.min(), column.max() - column.min())).pvalue"
-    return _make_verdict_pair(question, pvalue, test, column)
+    if not values:
+        return None
+    found = stats.kstest(values, "uniform", args=(min(values), max(values) - min(values)))
+    return _make_verdict_pair(question, found.pvalue, test, column)
 
 
 def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the adjusted Fisher-Pearson skewness, as pandas computes it."""
-    if not (chosen := _choose_column(sheet, random)):
-        return None
-    name, values = chosen
-    count, mean = len(values), math.fsum(values) / len(values)
-    second, third = (math.fsum((value - mean) ** power for value in values) / count for power in (2, 3))
-    value = math.sqrt(count * (count - 1)) / (count - 2) * third / second**1.5
+    from scipy import stats
+
+    name, values = _choose_column(sheet, random)
     question = f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson)'
-    return _make_rounded_pair(question, value, f"df[{name!r}].skew()")
+    value = float(stats.skew(values, bias=False)) if values else math.nan
+    return _make_rounded_pair(question, value, f"df[{name!r}].skew()") if values else None
 
 
 def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the chi-square test of equal frequencies of a text column's values."""
-    names = [name for name, values in sheet.group_columns.items() if len(_list_frequencies(sheet, name)) == len(values)]
-    if not names:
-        return None
     from scipy import stats
 
-    name = random.choice(names)
-    counts = _list_frequencies(sheet, name)
+    if not sheet.group_columns:
+        return None
+    name = random.choice(list(sheet.group_columns))
+    counts = [sheet.columns[name].count(value) for value in sheet.group_columns[name]]
     # The approximation needs an expected frequency of at least five, and equal frequencies need no test.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
-    pvalue = float(stats.chisquare(counts).pvalue)
     question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
-    return _make_verdict_pair(question, pvalue, f"stats.chisquare(df[{name!r}].value_counts()).pvalue")
+    test = f"stats.chisquare(df[{name!r}].value_counts()).pvalue"
+    return _make_verdict_pair(question, stats.chisquare(counts).pvalue, test)
 
 
 DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
 
 
-def _list_frequencies(sheet: Sheet, name: str) -> list[int]:
-    return [sheet.columns[name].count(value) for value in sheet.group_columns[name]]
-
-
-def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]] | None:
+def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]]:
+    """Choose a column whose distribution can be tested, without its missing cells; no values if none is suitable."""
     present = {name: _drop_missing(cells) for name, cells in sheet.arithmetic_columns.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
-    if not suited:
-        return None
-    name = random.choice(suited)
-    return name, present[name]
+    name = random.choice(suited) if suited else ""
+    return name, present.get(name, [])
 
 
 def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
-from typing import Literal
 
 from evalsuite.builders.treb.sheet import Sheet, is_number
 from evalsuite.metrics.numbers import numeric_match
@@ -54,17 +54,15 @@ def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
 
 def cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell in row r, column c, both counted from 1."""
-    column = random.randrange(len(sheet.names))
-    cells = sheet.columns[sheet.names[column]]
-    row = random.randrange(len(cells))
+    column, row = random.randrange(len(sheet.names)), random.randrange(len(sheet.table.rows))
     question = f"What is in row {row + 1} of the data, column {column + 1}?"
-    return _make_cell_pair(question, cells[row], f"print(df.iloc[{row}, {column}])")
+    cell = sheet.columns[sheet.names[column]][row]
+    return _make_cell_pair(question, cell, f"print(df.iloc[{row}, {column}])")
 
 
 def cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell of a named column in row r."""
-    name = random.choice(sheet.names)
-    row = random.randrange(len(sheet.columns[name]))
+    name, row = random.choice(sheet.names), random.randrange(len(sheet.table.rows))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
     return _make_cell_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
@@ -130,23 +128,13 @@ def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair(question, sheet.names[place + 1], program)
 
 
-QUERY_TEMPLATES: tuple[PairMaker, ...] = (
-    cell_by_position,
-    cell_by_name,
-    neighbour,
-    same_row,
-    row_of,
-    column_number,
-    next_column,
-)
+QUERY_TEMPLATES = (cell_by_position, cell_by_name, neighbour, same_row, row_of, column_number, next_column)
 
 
 def _make_cell_pair(question: str, cell: str | None, program: str) -> TemplatePair | None:
-    if cell is None:
-        return None
-    if is_number(cell):
+    if cell and is_number(cell):
         return make_number_pair(question, float(cell), program)
-    return make_text_pair(question, cell, program)
+    return make_text_pair(question, cell, program) if cell else None
 
 
 MOST_LISTED = 12
@@ -200,44 +188,12 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 )
 
 
-def list_one(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the keys of the rows that meet a numeric condition."""
-    return _ask_for_keys(sheet, choose_comparison(sheet, random))
-
-
-def list_value(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the keys of the rows that have a given text in a column."""
-    return _ask_for_keys(sheet, choose_equality(sheet, random))
-
-
-def list_both(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the keys of the rows that meet two conditions."""
-    return _ask_for_keys(sheet, _combine_conditions(sheet, random, "and"))
-
-
-def list_either(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the keys of the rows that meet at least one of two conditions."""
-    return _ask_for_keys(sheet, _combine_conditions(sheet, random, "or"))
-
-
-def count_one(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask how many rows meet a numeric condition."""
-    return _ask_for_count(sheet, choose_comparison(sheet, random))
-
-
-def count_both(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask how many rows meet two conditions."""
-    return _ask_for_count(sheet, _combine_conditions(sheet, random, "and"))
-
-
-SELECTION_TEMPLATES: tuple[PairMaker, ...] = (list_one, list_value, list_both, list_either, count_one, count_both)
-
-
-def _combine_conditions(sheet: Sheet, random: Random, word: Literal["and", "or"]) -> Condition | None:
+def combine_conditions(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
+    """Make a condition that an equality and a comparison hold; one of the two is enough unless `both`."""
     text, number = choose_equality(sheet, random), choose_comparison(sheet, random)
     if text is None or number is None:
         return None
-    sign, combine = ("&", all) if word == "and" else ("|", any)
+    word, sign, combine = ("and", "&", all) if both else ("or", "|", any)
     return Condition(
         f"{text.words} {word} {number.words}",
         f"({text.program}) {sign} ({number.program})",
@@ -245,8 +201,8 @@ def _combine_conditions(sheet: Sheet, random: Random, word: Literal["and", "or"]
     )
 
 
-def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
-    if sheet.key_column is None or condition is None:
+def _ask_for_keys(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+    if sheet.key_column is None:
         return None
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key_column]) if condition.holds(row)]
     if not 0 < len(keys) <= MOST_LISTED:
@@ -261,12 +217,35 @@ def _ask_for_keys(sheet: Sheet, condition: Condition | None) -> TemplatePair | N
     return TemplatePair(question, ", ".join(keys), f"print(', '.join({shown}))")
 
 
-def _ask_for_count(sheet: Sheet, condition: Condition | None) -> TemplatePair | None:
-    if condition is None:
-        return None
+def _ask_for_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))
     program = f"print(int(({condition.program}).sum()))"
     return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)
+
+
+def _make_selection(
+    name: str,
+    ask: Callable[[Sheet, Condition], TemplatePair | None],
+    choose: Callable[[Sheet, Random], Condition | None],
+) -> PairMaker:
+    """Make a template, called `name`, that asks for the rows that meet a random condition."""
+
+    def template(sheet: Sheet, random: Random) -> TemplatePair | None:
+        condition = choose(sheet, random)
+        return ask(sheet, condition) if condition else None
+
+    template.__name__ = name
+    return template
+
+
+SELECTION_TEMPLATES = (
+    _make_selection("list_one", _ask_for_keys, choose_comparison),
+    _make_selection("list_value", _ask_for_keys, choose_equality),
+    _make_selection("list_both", _ask_for_keys, partial(combine_conditions, both=True)),
+    _make_selection("list_either", _ask_for_keys, partial(combine_conditions, both=False)),
+    _make_selection("count_one", _ask_for_count, choose_comparison),
+    _make_selection("count_both", _ask_for_count, partial(combine_conditions, both=True)),
+)
 
 
 # ruff: noqa: RUF001 - Chinese punctuation
