@@ -48,15 +48,12 @@ def confusion_matrix() -> CaseMetric:
     Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
     no label.
     """
-    return CaseMetric(
-        "labels_confused", _compute_share_confused, _draw_confusion, lower_is_better=True, range=SHARE.range
-    )
+    measure = partial(_measure_labels, _compute_share_confused)
+    return CaseMetric("labels_confused", measure, _draw_confusion, lower_is_better=True, range=SHARE.range)
 
 
-def _compute_share_confused(tally: Tally) -> Estimate | None:
-    targets, labels = _read_labels(tally)
-    wrong = sum(target != label for target, label in zip(targets, labels, strict=True))
-    return Estimate(wrong / len(targets), n=len(targets)) if targets else None
+def _compute_share_confused(targets: Sequence[str], labels: Sequence[str]) -> float:
+    return sum(target != label for target, label in zip(targets, labels, strict=True)) / len(targets)
 
 
 def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
@@ -117,15 +114,8 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         rows = classification.reliability(*_select_both(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
         series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
-        chart = Chart(
-            "lines",
-            f"{name}_calibration",
-            f"{name}: calibration",
-            labels,
-            series,
-            limits=(0.0, 1.0),
-            x_title=confidence,
-        )
+        stem, title = f"{name}_calibration", f"{name}: calibration"
+        chart = Chart("lines", stem, title, labels, series, limits=(0.0, 1.0), x_title=confidence)
         return [chart] if rows else []
 
     return CaseMetric("calibration_error", measure, draw, lower_is_better=True, range=SHARE.range)

@@ -55,7 +55,10 @@ class BuildProgress:
 
 @contextmanager
 def open_build_folder(target: Path) -> Iterator[Path]:
-    """Provide a private folder beside a target; its name is fixed, so the next build clears a killed build's files."""
+    """Provide a private folder beside a target for the block, and remove the folder afterwards, on SIGTERM too.
+
+    The folder's name is fixed, so the next build clears the files of a build that was killed.
+    """
     if target.is_dir():
         raise SettingsError(f"cannot write {target}: it is a folder; name a file")
     folder = target.parent / f".{target.name}.building"
@@ -64,9 +67,16 @@ def open_build_folder(target: Path) -> Iterator[Path]:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise SettingsError(f"cannot write {target}: {error.strerror or error}") from error
-    with os.fdopen(lock):
-        _acquire_lock(lock, target)
-        _clear_folder(folder, but="lock")
+    with os.fdopen(lock), _raise_on_sigterm():
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SettingsError(f"another build is writing {target}; wait for its end, or write another file") from None
+        for left in folder.iterdir():
+            if left.is_dir():
+                shutil.rmtree(left)
+            elif left.name != "lock":
+                left.unlink()
         try:
             yield folder
         finally:
@@ -90,7 +100,7 @@ def write_atomically(text: str, target: Path, folder: Path) -> None:
 
 
 @contextmanager
-def raise_on_sigterm() -> Iterator[None]:
+def _raise_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an exception, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -104,18 +114,3 @@ def raise_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _acquire_lock(lock: int, target: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise SettingsError(f"another build is writing {target}; wait for its end, or write another file") from None
-
-
-def _clear_folder(folder: Path, *, but: str) -> None:
-    for left in folder.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
-        elif left.name != but:
-            left.unlink()

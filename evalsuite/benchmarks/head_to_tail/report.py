@@ -39,17 +39,59 @@ COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several runs side by side."""
     lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
+    domains, counted = _list_domains(lines), [COUNT, *RATES]
+    by_rule = _make_percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
+
+    def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
+        """Make accuracy and hallucination by rule, as in the paper's Table 14."""
+        return [cell for rule in _RULES for cell in _make_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
+
+    def tabulate_domains(rate: str) -> Table:
+        def estimate(domain: str, tally: Tally) -> list[Cell]:
+            return [tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
+
+        title = f"{rate.capitalize()} by domain and popularity"
+        return _tabulate(title, "Domain", domains, lines, _make_percentages(*BUCKETS), estimate)
+
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _tabulate_by_verdict(lines),
-        _tabulate_by_tag("By popularity", "Popularity", "bucket", BUCKETS, lines),
-        _tabulate_by_tag("By domain", "Domain", "domain", _list_domains(lines), lines),
-        _tabulate_rules_by_popularity(lines),
-        *(_make_domain_by_bucket(rate, lines) for rate in _RATES[:2]),
-        _draw_figure(lines),
+        _tabulate("Right, made up, missing", "Right by", VERDICTS, lines, counted, _make_verdict_cells),
+        _tabulate(
+            "By popularity",
+            "Popularity",
+            BUCKETS,
+            lines,
+            counted,
+            lambda each, all_: _make_cells(all_.where(bucket=each)),
+        ),
+        _tabulate(
+            "By domain", "Domain", domains, lines, counted, lambda each, all_: _make_cells(all_.where(domain=each))
+        ),
+        _tabulate("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
+        *(tabulate_domains(rate) for rate in _RATES[:2]),
+        _draw_figure(lines, domains),
         *make_studies(views, shipped=all(is_shipped(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
+
+
+def _tabulate(
+    title: str,
+    heading: str,
+    values: Iterable[str],
+    lines: Sequence[LabelledCases],
+    columns: Sequence[Column],
+    make_cells: Callable[[str, Tally], list[Cell]],
+) -> Table:
+    """Make a table with a row per value and line; a second column names the line if there are several."""
+    kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
+    several = len(lines) > 1
+    rows = [
+        [value, *([line.label] if several else []), *make_cells(value, line.tally)]
+        for value in values
+        for line in lines
+    ]
+    return Table(title, [Column(heading), *([Column(kind)] if several else []), *columns], rows)
 
 
 def _write_decider(line: LabelledCases) -> str:
@@ -78,51 +120,18 @@ def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     return [len(scored), *(scored.share(rate) for rate in rates)]
 
 
-def _tabulate_by_verdict(lines: Sequence[LabelledCases]) -> Table:
-    rows = _make_rows(VERDICTS, lines, lambda verdict, line: _make_cells(line.tally, VERDICTS[verdict]))
-    return Table("Right, made up, missing", _make_columns("Right by", lines, [COUNT, *RATES]), rows)
+def _make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
+    return _make_cells(tally, VERDICTS[verdict])
 
 
-def _tabulate_by_tag(
-    title: str, heading: str, tag: str, values: Iterable[str], lines: Sequence[LabelledCases]
-) -> Table:
-    def cells(value: str, line: LabelledCases) -> list[Cell]:
-        return _make_cells(line.tally.where(lambda row: row.tags.get(tag) == value))
-
-    return Table(title, _make_columns(heading, lines, [COUNT, *RATES]), _make_rows(values, lines, cells))
-
-
-def _tabulate_rules_by_popularity(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate accuracy and hallucination by rule and bucket, as in the paper's Table 14."""
-
-    def cells(bucket: str, line: LabelledCases) -> list[Cell]:
-        part = line.tally.where(bucket=bucket)
-        return [cell for rule in _RULES for cell in _make_cells(part, VERDICTS[rule])[1:3]]
-
-    columns = _make_columns(
-        "Popularity", lines, _make_percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
-    )
-    return Table("By popularity and rule", columns, _make_rows(BUCKETS, lines, cells))
-
-
-def _make_domain_by_bucket(rate: str, lines: Sequence[LabelledCases]) -> Table:
-    def cells(domain: str, line: LabelledCases) -> list[Cell]:
-        return [line.tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
-
-    columns = _make_columns("Domain", lines, _make_percentages(*BUCKETS))
-    return Table(
-        f"{rate.capitalize()} by domain and popularity", columns, _make_rows(_list_domains(lines), lines, cells)
-    )
-
-
-def _draw_figure(lines: Sequence[LabelledCases]) -> Chart:
+def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
     """Draw Figure 1 of the paper; a single run is also drawn by domain, without intervals."""
     series = [Series(line.label, _estimate_by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
         tally = lines[0].tally
         series += [
             Series(domain, [each and each.value for each in _estimate_by_bucket(tally.where(domain=domain))])
-            for domain in _list_domains(lines)
+            for domain in domains
         ]
     name, title = "head_to_tail_by_popularity", "Accuracy from head to tail"
     return Chart("lines", name, title, BUCKETS, series, "percent", (0.0, 1.0), "popularity", "accuracy")
@@ -134,20 +143,6 @@ def _estimate_by_bucket(tally: Tally) -> list[Estimate | None]:
 
 def _make_percentages(*titles: str) -> list[Column]:
     return [Column(title, "percent") for title in titles]
-
-
-def _make_columns(heading: str, lines: Sequence[LabelledCases], rest: Sequence[Column]) -> list[Column]:
-    kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
-    run = [Column(kind)] if len(lines) > 1 else []
-    return [Column(heading), *run, *rest]
-
-
-def _make_rows(
-    values: Iterable[str], lines: Sequence[LabelledCases], cells: Callable[[str, LabelledCases], list[Cell]]
-) -> list[list[Cell]]:
-    return [
-        [value, *([line.label] if len(lines) > 1 else []), *cells(value, line)] for value in values for line in lines
-    ]
 
 
 def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:

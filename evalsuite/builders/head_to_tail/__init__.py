@@ -15,13 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predicates_path, get_stats_path
-from evalsuite.builders.building import (
-    BuildProgress,
-    open_build_folder,
-    raise_on_sigterm,
-    sum_file_sizes,
-    write_atomically,
-)
+from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import choose_questions
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
@@ -36,15 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.builders.head_to_tail.drawing import (
-        Answer,
         Candidate,
         Partition,
         QuestionSource,
         QuestionTemplate,
         Selection,
     )
-
-    Read = Callable[[Workspace, Path, "Path | None"], QuestionSource]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -85,14 +76,12 @@ def run(args: Namespace) -> int:
     origin = SOURCES[args.source]
     if args.draft and (args.source != "dbpedia" or not args.model):
         raise SettingsError("--draft goes with dbpedia and needs --model, the model that drafts the templates")
+    if args.templates and args.source != "dbpedia":
+        raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
     files = [find_dump_file(args.folder, name) for name in origin.files]
-    with (
-        raise_on_sigterm(),
-        open_build_folder(args.to) as folder,
-        BuildProgress(sum_file_sizes(files), "B") as progress,
-    ):
+    with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
-            source = origin.read(workspace, args.folder, args.templates)
+            source = origin.read(workspace, args.folder, *[args.templates] * bool(args.templates))
             if isinstance(source, dbpedia.Dbpedia) and args.draft:
                 return _write_drafts(source, args, folder)
             of_paper = args.mix == "paper"
@@ -102,7 +91,10 @@ def run(args: Namespace) -> int:
                 per_template=args.per_template or (origin.paper_cap if of_paper else None),
                 target=origin.target,
             )
-        count = _count_questions(selection, args.folder)
+        count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
+        if not count:
+            problem = "no template with a question for each of head, torso and tail"
+            raise DatasetError(args.folder, "", problem, "a larger dump")
         page = _write_stats(args.source, args.seed, selection, source.partitions, source.dropped)
         write_atomically(page, get_stats_path(args.to), folder)
         if source.template_popularity:
@@ -126,14 +118,6 @@ def _write_drafts(source: dbpedia.Dbpedia, args: Namespace, folder: Path) -> int
     return int(bool(failures))
 
 
-def _count_questions(selection: Selection, folder: Path) -> int:
-    count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
-    if not count:
-        problem = "no template with a question for each of head, torso and tail"
-        raise DatasetError(folder, "", problem, "a larger dump")
-    return count
-
-
 @dataclass(frozen=True, slots=True)
 class KnowledgeSource:
     """A knowledge source."""
@@ -141,25 +125,16 @@ class KnowledgeSource:
     files: tuple[str, ...]  # File names in reading order; a file that is read twice appears twice.
     target: int  # Number of questions per bucket unless a number per template is given.
     paper_cap: int  # Maximum number of questions per template and bucket in the paper's scripts.
-    # Reads the files of a folder into a workspace; the last argument is the user's file of templates, if any.
-    read: Read
-
-
-def _refuse_templates(read: Callable[[Workspace, Path], QuestionSource]) -> Read:
-    def read_without_templates(workspace: Workspace, folder: Path, templates: Path | None) -> QuestionSource:
-        if templates:
-            raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
-        return read(workspace, folder)
-
-    return read_without_templates
+    # Reads a folder's files into a workspace; DBpedia's function may also take the user's file of templates.
+    read: Callable[..., QuestionSource]
 
 
 SOURCES = {
-    "dblp": KnowledgeSource(dblp.FILES, 1000, 100, _refuse_templates(dblp.Dblp)),
+    "dblp": KnowledgeSource(dblp.FILES, 1000, 100, dblp.Dblp),
     "dbpedia": KnowledgeSource(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
-    "goodreads": KnowledgeSource(goodreads.FILES, 1000, 250, _refuse_templates(goodreads.Goodreads)),
-    "imdb": KnowledgeSource(imdb.FILES, 1000, 85, _refuse_templates(imdb.Imdb)),
-    "mag": KnowledgeSource(mag.FILES, 1000, 100, _refuse_templates(mag.Mag)),
+    "goodreads": KnowledgeSource(goodreads.FILES, 1000, 250, goodreads.Goodreads),
+    "imdb": KnowledgeSource(imdb.FILES, 1000, 85, imdb.Imdb),
+    "mag": KnowledgeSource(mag.FILES, 1000, 100, mag.Mag),
 }
 
 
@@ -188,20 +163,27 @@ def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], buc
         template, each = question
         return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
 
-    lines = ",\n".join(f"  {_write_line(*question)}" for question in sorted(questions, key=rank))
-    return f' "{bucket}": [\n{lines}\n ]' if lines else f' "{bucket}": []'
-
-
-def _write_line(template: QuestionTemplate, candidate: Candidate) -> str:
-    answer: Answer | list[Answer] = candidate.answers[0] if len(candidate.answers) == 1 else [*candidate.answers]
-    return json.dumps([candidate.entity, template.id, candidate.question, answer], ensure_ascii=False)
+    lines = []
+    for template, each in sorted(questions, key=rank):
+        answer = each.answers[0] if len(each.answers) == 1 else each.answers
+        lines.append(f"  {json.dumps([each.entity, template.id, each.question, answer], ensure_ascii=False)}")
+    return f' "{bucket}": [\n{{}}\n ]'.format(",\n".join(lines)) if lines else f' "{bucket}": []'
 
 
 def _write_stats(
     source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
 ) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, dropped templates."""
-    reasons = {**dropped, **{template.id: _name_empty(buckets) for template, buckets in selection.empty.items()}}
+    reasons = {
+        template.id: f"no question about an entity in {' or '.join(buckets)} that the rules allow"
+        for template, buckets in selection.empty.items()
+    }
+    reasons = {**dropped, **reasons}
+    used = {template: buckets for template, buckets in selection.questions.items() if any(buckets.values())}
+    counts = {template: [len(buckets[bucket]) for bucket in BUCKETS] for template, buckets in used.items()}
+    totals = [sum(count[place] for count in counts.values()) for place in range(len(BUCKETS))]
+    summary = [f"{number:,}" for number in (len(used), *totals, sum(totals))]
+    rows = [[f"`{template.id}`", *(f"{number:,}" for number in count)] for template, count in counts.items()]
     parts = [
         f"# Head-to-Tail from {source}",
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
@@ -210,9 +192,9 @@ def _write_stats(
         _write_markdown_table(_ENTITIES, _list_entity_rows(partitions)),
         "## Questions",
         "The paper's Table 2.",
-        _write_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [_list_totals(selection)]),
+        _write_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),
         "## Questions by template",
-        _write_markdown_table(("Template", *_BUCKET_HEADS), _list_template_rows(selection)),
+        _write_markdown_table(("Template", "Head", "Torso", "Tail"), rows),
         "## Templates that ask nothing",
         _write_markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
         if reasons
@@ -221,11 +203,6 @@ def _write_stats(
     return "\n\n".join(parts) + "\n"
 
 
-def _name_empty(buckets: Sequence[str]) -> str:
-    return f"no question about an entity in {' or '.join(buckets)} that the rules allow"
-
-
-_BUCKET_HEADS = tuple(bucket.capitalize() for bucket in BUCKETS)
 _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
 
 
@@ -239,20 +216,6 @@ def _list_entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
             percents = _write_percent(share.entities, entities), _write_percent(share.popularity, partition.total)
             rows.append([name, bucket, f"{share.entities:,}", *percents, least])
     return rows
-
-
-def _list_totals(selection: Selection) -> list[str]:
-    used = [buckets for buckets in selection.questions.values() if any(buckets.values())]
-    counts = [sum(len(buckets[bucket]) for buckets in used) for bucket in BUCKETS]
-    return [f"{number:,}" for number in (len(used), *counts, sum(counts))]
-
-
-def _list_template_rows(selection: Selection) -> list[list[str]]:
-    return [
-        [f"`{template.id}`", *(f"{len(buckets[bucket]):,}" for bucket in BUCKETS)]
-        for template, buckets in selection.questions.items()
-        if any(buckets.values())
-    ]
 
 
 def _write_percent(part: int, whole: int) -> str:

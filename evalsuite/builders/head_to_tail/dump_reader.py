@@ -221,23 +221,19 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
         text = rest + block
         cut = text.rfind(b"\n") + 1 if block else len(text)
         whole, rest = text[:cut], text[cut:]
-        yield _ESCAPE.sub(_replace_surrogate, whole) if b"\\ud" in whole or b"\\uD" in whole else whole
-
-
-def _replace_surrogate(escape: re.Match[bytes]) -> bytes:
-    return b"\\ufffd" if escape["half"] else escape[0]
+        if b"\\ud" in whole or b"\\uD" in whole:
+            whole = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape["half"] else escape[0], whole)
+        yield whole
 
 
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
     """Read a file again to find its first malformed line; the first `skip` lines are not checked."""
+    endless = ("a line without end", f"at most {LONGEST:,} bytes")
     for number, line in enumerate(split_lines(drop_carriage_returns(decompress(path, int))), 1):
-        if number > skip and (wrong := _check_length(line) or _check_encoding(line) or check(line.decode())):
+        too_long = endless if len(line) > LONGEST else None
+        if number > skip and (wrong := too_long or _check_encoding(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
     return None
-
-
-def _check_length(line: bytes) -> tuple[str, str] | None:
-    return ("a line without end", f"at most {LONGEST:,} bytes") if len(line) > LONGEST else None
 
 
 def _check_encoding(line: bytes) -> tuple[str, str] | None:

@@ -110,7 +110,15 @@ def read_tsv(
     line, blocks = read_first_line(drop_carriage_returns(decompress(path, workspace.progress.advance)), path)
     if names:
         blocks = chain((f"{line}\n".encode(),), blocks)
-    heads = _name_columns(names, line.split("\t"), path) if names else _read_header(line.split("\t"), columns, path)
+    heads = line.split("\t")
+    if names:
+        if len(heads) < len(names):
+            expected = f"at least {len(names)}: {', '.join(names)}"
+            raise DatasetError(path, "line 1", f"{len(heads)} columns", expected)
+        heads = [*names, *(f"further_{number}" for number in range(len(names), len(heads)))]
+    elif missing := [name for name in columns if name not in heads]:
+        columns_there = f"only the columns {', '.join(map(repr, heads))}"
+        raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_check_row, types=types)
     relation = partial(_write_csv, delimiter="\t", types=types)
@@ -190,21 +198,6 @@ def _write_csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
         f"read_csv({file}, delim = {quote_sql(delimiter)}, quote = '', escape = '', comment = '', "
         f"header = false, auto_detect = false, max_line_size = {LONGEST}, nullstr = [{nulls}], columns = {{{columns}}})"
     )
-
-
-def _read_header(heads: list[str], wanted: Iterable[str], path: Path) -> list[str]:
-    for name in wanted:
-        if name not in heads:
-            columns_there = f"only the columns {', '.join(map(repr, heads))}"
-            raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {name!r}")
-    return heads
-
-
-def _name_columns(names: Sequence[str], cells: list[str], path: Path) -> list[str]:
-    if len(cells) < len(names):
-        expected = f"at least {len(names)}: {', '.join(names)}"
-        raise DatasetError(path, "line 1", f"{len(cells)} columns", expected)
-    return [*names, *(f"further_{number}" for number in range(len(names), len(cells)))]
 
 
 def _check_row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:

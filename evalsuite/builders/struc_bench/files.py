@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, find_format, read_items, write_items
-from evalsuite.builders.building import (
-    BuildProgress,
-    open_build_folder,
-    raise_on_sigterm,
-    sum_file_sizes,
-    write_atomically,
-)
+from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
@@ -179,15 +173,13 @@ def _is_one_text(row: Sequence[str]) -> bool:
 
 def _describe_row(row: Sequence[str], columns: Sequence[str]) -> str:
     """Write `Name: column is value; column is value.`; a row may lack a name."""
-    phrases = [f"{_name_column(columns, place)} is {cell}" for place, cell in enumerate(row[1:], 1) if cell]
+    phrases = []
+    for place, cell in enumerate(row[1:], 1):
+        if cell:
+            number = f"the {ORDINALS[place]} column" if place < len(ORDINALS) else f"column {place + 1}"
+            phrases.append(f"{columns[place] if place < len(columns) and columns[place] else number} is {cell}")
     name = (row[0] if row else "") or "(a row with no name)"
     return f"{name}: {'; '.join(phrases)}." if phrases else f"{name}."
-
-
-def _name_column(columns: Sequence[str], place: int) -> str:
-    if place < len(columns) and columns[place]:
-        return columns[place]
-    return f"the {ORDINALS[place]} column" if place < len(ORDINALS) else f"column {place + 1}"
 
 
 WHAT = "LaTeX and HTML items from a folder of .tex and .html files"
@@ -232,7 +224,7 @@ def run(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
     targets = _list_targets(args.to)
     paths = _list_sources(args.folder, targets)
-    with raise_on_sigterm(), BuildProgress(sum_file_sizes(paths), "B") as progress:
+    with BuildProgress(sum_file_sizes(paths), "B") as progress:
         built = _build_items(paths, args.folder, progress)
     for where, reason in built.left_out.items():
         sys.stderr.write(f"{where} is left out: {reason}\n")
@@ -240,7 +232,7 @@ def run(args: Namespace) -> int:
     if not built.items:
         raise DatasetError(args.folder, "", f"no table that can be used ({counted})", "at least one")
     for written, items in built.items.items():
-        with raise_on_sigterm(), open_build_folder(targets[written]) as folder:
+        with open_build_folder(targets[written]) as folder:
             write_atomically(write_items(items), targets[written], folder)
         sys.stdout.write(f"{write_count(len(items), 'item')} in {targets[written]}\n")
     sys.stdout.write(f"{counted}, {write_count(len(paths), 'file')} read\n")
@@ -333,20 +325,13 @@ def run_statistics(args: Namespace) -> int:
     sets: dict[tuple[Path, str], list[Path]] = {}
     for path in args.files:
         sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)
-    rows: list[list[Cell]] = [
-        [
-            ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths),
-            *_make_statistics_row(paths),
-        ]
-        for paths in sets.values()
-    ]
+    rows: list[list[Cell]] = []
+    for paths in sets.values():
+        splits: dict[bool, list[TableItem]] = {True: [], False: []}
+        for path in paths:
+            splits["train" in path.stem.lower()] += read_items(path)
+        title = ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths)
+        rows.append([title, *count_items(infer_format(paths[0]), splits[False], splits[True])])
     table = render_table(Table("", COLUMNS, rows, NOTE))
     sys.stdout.write(f"{convert_for_terminal(table) if sys.stdout.isatty() else table}\n")
     return 0
-
-
-def _make_statistics_row(paths: Sequence[Path]) -> list[Cell]:
-    splits: dict[bool, list[TableItem]] = {True: [], False: []}
-    for path in paths:
-        splits["train" in path.stem.lower()] += read_items(path)
-    return count_items(infer_format(paths[0]), splits[False], splits[True])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
-from evalsuite.builders.building import open_build_folder, raise_on_sigterm, write_atomically
+from evalsuite.builders.building import open_build_folder, write_atomically
 from evalsuite.builders.sheets import read_rows, write_rows
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.core.option_values import whole_number
@@ -62,11 +62,15 @@ def run_sheet(args: Namespace) -> int:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
     chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
     key = args.to.with_suffix(".key.json")
-    with raise_on_sigterm(), open_build_folder(args.to) as folder:
-        write_atomically(
-            write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen]), args.to, folder
-        )
-        write_atomically(_write_key((output, records[output]) for output in chosen), key, folder)
+    rated = {
+        output: {"sample": f"{record.tags['cluster']}-{record.tags['mode']}", "model": record.model}
+        for output, record in sorted(records.items())
+        if output in chosen
+    }
+    with open_build_folder(args.to) as folder:
+        rows = write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen])
+        write_atomically(rows, args.to, folder)
+        write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, folder)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
 
@@ -85,14 +89,6 @@ def _make_row(output: str, record: Record) -> Sequence[str]:
     answer = record.transcript.answer if record.transcript else ""
     shown = (FORMAT_NAMES[written], extract_text(str(record.input), written), str(record.target), answer)
     return [output, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
-
-
-def _write_key(records: Iterable[tuple[str, Record]]) -> str:
-    rated = {
-        output: {"sample": f"{record.tags['cluster']}-{record.tags['mode']}", "model": record.model}
-        for output, record in records
-    }
-    return f"{json.dumps(dict(sorted(rated.items())), ensure_ascii=False, indent=1)}\n"
 
 
 RATINGS_WHAT = f"{RATINGS} from sheets that people filled in"
@@ -123,7 +119,7 @@ def run_ratings(args: Namespace) -> int:
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
         raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")
-    with raise_on_sigterm(), open_build_folder(args.to) as folder:
+    with open_build_folder(args.to) as folder:
         write_atomically(f"{json.dumps(ratings, ensure_ascii=False, indent=1)}\n", args.to, folder)
     rated = len({(rating["sample"], rating["model"]) for rating in ratings})
     sys.stdout.write(f"{len(ratings)} ratings of {rated} outputs by {len(raters)} people in {args.to}\n")

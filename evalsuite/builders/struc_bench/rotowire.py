@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
 from evalsuite.benchmarks.struc_bench.items import TableItem, write_items
-from evalsuite.builders.building import (
-    BuildProgress,
-    open_build_folder,
-    raise_on_sigterm,
-    sum_file_sizes,
-    write_atomically,
-)
+from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
@@ -38,7 +32,7 @@ LARGER_THAN = 3  # The paper uses only tables with more than 3 rows and 3 column
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game's report, and the tables `Team` and `Player` unless they have no values."""
+    """A game's report, and its tables `Team` and `Player`; a table without values is left out."""
 
     text: str
     tables: tuple[CellGrid, ...]
@@ -127,16 +121,16 @@ def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
-        subjects = [row for row, called in names.items() if _has_name(sentence, called)] or subjects
+        # A name counts only as whole tokens, with or without spaces around hyphens.
+        padded = f" {sentence} "
+        subjects = [
+            row
+            for row, called in names.items()
+            if any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
+        ] or subjects
         for row in subjects:
             by_row[row].append(sentence)
     return by_row
-
-
-def _has_name(sentence: str, called: Sequence[str]) -> bool:
-    """Tell whether a sentence contains one of these names as whole tokens, with or without spaces around hyphens."""
-    padded = f" {sentence} "
-    return any(f" {name} " in padded or f" {name.replace('-', ' - ')} " in padded for name in called)
 
 
 def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
@@ -197,22 +191,23 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 def _read_box_scores(path: Path) -> Iterator[Game]:
     """Read the games of a JSON file, with tables of the values that their reports mention."""
-    for place, record in enumerate(read_json(path, list)):
-        yield _read_game(require_type(record, dict, path, f"item {place}"), path, f"item {place}")
-
-
-def _read_game(record: dict[str, Any], path: Path, where: str) -> Game:
-    tokens = read_field(record, "summary", list, path, where)
-    for place, token in enumerate(tokens):
-        require_type(token, str, path, f"{where}, field 'summary', token {place}")
-    # Split the report into sentences and remove the punctuation that ends them.
-    report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
-    tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
-    return Game(" ".join(tokens), tuple(table for table in tables if table.rows))
+    for number, item in enumerate(read_json(path, list)):
+        where = f"item {number}"
+        record = require_type(item, dict, path, where)
+        tokens = read_field(record, "summary", list, path, where)
+        for place, token in enumerate(tokens):
+            require_type(token, str, path, f"{where}, field 'summary', token {place}")
+        # Split the report into sentences and remove the punctuation that ends them.
+        report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
+        tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
+        yield Game(" ".join(tokens), tuple(table for table in tables if table.rows))
 
 
 def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    lines = {side: _take_line(record, side, path, where) for side in SIDES}
+    lines = {
+        side: _read_values(read_field(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
+        for side in SIDES
+    }
     cities = [line.get("TEAM-CITY", "") for line in lines.values()]
     rows: Rows = {}
     names: dict[str, list[str]] = {}
@@ -231,10 +226,6 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
         if any(not {points, points[::-1]}.isdisjoint(read_number_pairs(sentence)) for sentence in about_row):
             mentioned[row].add("TEAM-PTS")
     return _make_table("Team", TEAM, rows, mentioned)
-
-
-def _take_line(record: dict[str, Any], side: str, path: Path, where: str) -> dict[str, str]:
-    return _read_values(read_field(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
 
 
 def _read_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
@@ -346,11 +337,7 @@ def run(args: Namespace) -> int:
     files = _list_source_files(args.source)
     wanted, larger_than = (A_LARGE_TABLE, LARGER_THAN) if args.large_only else (A_TABLE, 0)
     items, passed_over = list[TableItem](), 0
-    with (
-        raise_on_sigterm(),
-        open_build_folder(args.to) as folder,
-        BuildProgress(sum_file_sizes(files), "B") as progress,
-    ):
+    with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         for path in files:
             progress.begin(path.name)
             for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.struc_bench.items import TableItem, read_items, write_instruction, write_items
-from evalsuite.builders.building import BuildProgress, open_build_folder, raise_on_sigterm, write_atomically
+from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
 from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
 from evalsuite.core.errors import EvalsuiteError, JudgeError
@@ -24,7 +24,7 @@ from evalsuite.metrics.tables.cells import SearchedText, is_blank, strip_cell_ma
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalsuite.core.protocols import Model
 
@@ -69,7 +69,7 @@ def build_texts(
         progress.advance(1)
 
     try:
-        with raise_on_sigterm(), open_build_folder(args.to) as folder:
+        with open_build_folder(args.to) as folder:
             with open_session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
 
                 async def make_texts(model: Model) -> None:
@@ -185,19 +185,26 @@ async def write_description(
     item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
 ) -> str:
     """Ask a model to describe the format of an item's table."""
-
-    def without_code(text: str) -> str:
-        if problem := complain_about_code(text, item.output, written):
-            raise ValueError(problem)
-        return text.strip()
-
     example, description = EXAMPLES[written]
     parts = [("example of a table", example), ("its description", description), ("table to describe", item.output)]
     sections = mark_sections(parts[-1:] if plain else parts)
     prompt = (PLAIN_PROMPT if plain else DESCRIPTION_PROMPT).format(
         format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
     )
-    answer = await ask_until_parsed(model, prompt, without_code, attempts=ATTEMPTS, read_cut_off=True, **params)
+    return await _ask_for_text(model, prompt, lambda text: complain_about_code(text, item.output, written), params)
+
+
+async def _ask_for_text(
+    model: Model, prompt: str, find_problem: Callable[[str], str], params: Mapping[str, Any]
+) -> str:
+    """Ask for a text again, with the problem that was found in it, until none is found."""
+
+    def check(text: str) -> str:
+        if problem := find_problem(text):
+            raise ValueError(problem)
+        return text.strip()
+
+    answer = await ask_until_parsed(model, prompt, check, attempts=ATTEMPTS, read_cut_off=True, **params)
     return answer.value
 
 
@@ -276,18 +283,14 @@ def run_format_cot(args: Namespace) -> int:
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # With the suffix `.json`, the instruction set would be read as a second file of items.
-        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): _write_instruction_set(items)},
+        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_write_example, items))},
     )
 
 
-def _write_instruction_set(items: Iterable[TableItem]) -> str:
-    """Write one `{instruction, input, output}` per line, with the description in the instruction."""
-    lines = (
-        {"instruction": write_instruction(item, "format_cot"), "input": item.input, "output": item.output}
-        for item in items
-    )
-    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-    return text.encode("utf-8", "replace").decode()
+def _write_example(item: TableItem) -> str:
+    """Write an item for fine-tuning as a line of JSON; the instruction contains the description."""
+    line = {"instruction": write_instruction(item, "format_cot"), "input": item.input, "output": item.output}
+    return f"{json.dumps(line, ensure_ascii=False)}\n".encode("utf-8", "replace").decode()
 
 
 TEXTS_WHAT = "texts by a model, which hold every value of their tables"
@@ -323,17 +326,12 @@ def run_texts(args: Namespace) -> int:
 async def write_prose(item: TableItem, written: Format, model: Model, **params: Any) -> str:
     """Ask a model to express the contents of an item's table in prose."""
 
-    def complete(text: str) -> str:
-        if problem := complain_about_code(text, item.output, written) or _describe_missing(text, item.output, written):
-            raise ValueError(problem)
-        return text.strip()
+    def find_problem(text: str) -> str:
+        return complain_about_code(text, item.output, written) or _describe_missing(text, item.output, written)
 
     parts = [("example of a table", EXAMPLE), ("its text", EXAMPLE_TEXT), ("table to tell", item.output)]
     prompt = PROMPT.format(format=NAMES[written], sections=mark_sections(parts))
-    answer = await ask_until_parsed(
-        model, prompt, complete, attempts=ATTEMPTS, read_cut_off=True, **{**PARAMETERS, **params}
-    )
-    return answer.value
+    return await _ask_for_text(model, prompt, find_problem, {**PARAMETERS, **params})
 
 
 def list_missing_values(text: str, table: str, written: Format) -> list[str]:
