@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evalsuite.core.errors import EvalsuiteError, describe_exception
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class CommandForm(NamedTuple):

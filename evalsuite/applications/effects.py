@@ -6,15 +6,12 @@ import asyncio
 import functools
 import inspect
 import json
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ParamSpec, TypeVar, cast
 
 from evalsuite.core.errors import SolverError
 from evalsuite.core.threads import is_async
 from evalsuite.gateway.handle import OF_CASE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-
 
 P = ParamSpec("P")
 T = TypeVar("T")

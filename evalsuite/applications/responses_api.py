@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, refusal, write_logprobs
@@ -16,8 +16,6 @@ from evalsuite.core.types import Message, ToolCall
 from evalsuite.models.responses_format import rename_params
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from evalsuite.core.types import Completion, Role
 
 READ_ELSEWHERE = frozenset(

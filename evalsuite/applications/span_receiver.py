@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from base64 import b64decode
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.applications.chat_api import BadRequest, HttpAnswer, json_answer
 from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
 from evalsuite.core.errors import SettingsError, SolverError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LARGEST_TRACE = 32 * 2**20  # Maximum bytes of the exports of one case.
 MOST_SPANS = 10_000  # Maximum spans of one case.

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.applications.call_log import LoggedCall, TraceSpan
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 UNREADABLE = (BadRequest, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
 """Exceptions that reading a malformed trace may raise."""

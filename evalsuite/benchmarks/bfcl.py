@@ -8,9 +8,11 @@ evaluation. Multi-turn calls are scored by the resulting states and results (`bf
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurn, find_modules
 from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, require_type
@@ -21,11 +23,6 @@ from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
 from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
 from evalsuite.scorers.trajectories import ToolUse, do_calls_agree, match_calls, tool_uses, write_difference
 from evalsuite.tools.arguments import parse_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
 
 CATEGORIES = (
     "simple_python", "simple", "multiple", "parallel", "parallel_multiple", "irrelevance",

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from evalsuite.benchmarks.bfcl import make_call_event, make_callable_name
 from evalsuite.benchmarks.dataset_files import (
@@ -22,11 +24,6 @@ from evalsuite.benchmarks.dataset_files import (
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Sample, ToolCall, Transcript
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
 
 TOLERANCE = 1e-6  # Scores this close count as equal, because checkers write rounded numbers.
 

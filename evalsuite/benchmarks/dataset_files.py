@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import shorten_to_beginning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 T = TypeVar("T")
 AGREEMENT = "agreement.json"

@@ -14,10 +14,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
 from evalsuite.core.errors import ScoringError, SettingsError
@@ -31,11 +33,6 @@ from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import OpenWorld, World, open_tools
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-    from pathlib import Path
-
 
 TASKS, POLICY = "tasks.json", "policy.md"
 DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The rewarded criteria if a task names no criteria.

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
 
 BUILDERS = {
     "head-to-tail": "questions from IMDb, Goodreads, MAG, DBLP or DBpedia",

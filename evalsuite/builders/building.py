@@ -7,15 +7,13 @@ import os
 import shutil
 import signal
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from types import FrameType
+from typing import Self
 
 from evalsuite.core.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-    from types import FrameType
 
 
 def sum_file_sizes(files: Iterable[Path]) -> int:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from evalsuite.core.errors import DatasetError
 from evalsuite.output.exports import escape_formula
 from evalsuite.sandbox.inside.files import find_encoding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 DELIMITERS = ",;\t|"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import os
 import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.commands import add_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
@@ -22,9 +23,6 @@ from evalsuite.results.run_folders import (
     hash_files,
     list_changed_files,
 )
-
-if TYPE_CHECKING:
-    import argparse
 
 BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.
 USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables with the name of the user who started a CI job.

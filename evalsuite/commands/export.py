@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import sqlite3
 import sys
 import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.commands import add_arguments, make_declarations, write_lines
 from evalsuite.core.errors import RunError
@@ -24,10 +26,6 @@ from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator, Sequence
 
 
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:

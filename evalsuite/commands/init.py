@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import configparser
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.commands import add_arguments, write_lines
 from evalsuite.commands.init_ci import find_repository, write_new_file, write_workflow
 from evalsuite.models.choice import INSTALL_LOCAL
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
 
 CONFTEST = 'pytest_plugins = ["evalsuite.plugin"]\n'
 

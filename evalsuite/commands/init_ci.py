@@ -8,18 +8,15 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.commands import run_program, write_lines
 from evalsuite.commands.baseline import refuse_unfit_run, write_baseline
 from evalsuite.core.errors import RunError
 from evalsuite.models.scripted import MODEL, SCRIPT
 from evalsuite.results.run_folders import RunFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 BASELINE = "evals/baseline"
 """The folder of the first baseline, relative to the project's root. Git often ignores `reports/`."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_arguments, make_declarations
@@ -31,11 +33,6 @@ from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
 from evalsuite.results.run_folders import RunFolder, find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Tally
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-
 
 SCORES = "scores.jsonl"  # File name, in the folder `again/judge`, of the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")

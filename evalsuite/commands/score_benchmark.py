@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain
 from evalsuite.commands import add_arguments, write_lines
@@ -17,10 +18,6 @@ from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.engine.bound import BoundBenchmark, bind_benchmark
 from evalsuite.engine.declaration import Declaration, find_benchmark
 from evalsuite.engine.scoring import ScorerGroups, get_callable_name, hash_scorers, read_scores, run_rule_scorer
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
 
 
 def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:

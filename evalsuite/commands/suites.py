@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_arguments, demand_suite
 from evalsuite.core.settings import OPTIONS
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:

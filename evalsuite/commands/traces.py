@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import read_message_request
@@ -18,11 +20,6 @@ from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Completion, Message
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 LARGEST_FILE = 2**29  # Bytes.
 EXPECTED = "OTLP JSON, records of a run, or chat logs: lists of messages of OpenAI or Anthropic, or objects with one"

@@ -20,20 +20,18 @@ import hashlib
 import importlib.util
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from evalsuite.core.entry_points import find_target, load_target
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Benchmark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
-    from types import ModuleType
 
 DECLARATION = "__evalsuite__"  # the attribute of a test function that stores the argument of `@benchmark`
 FIXTURE = "evalsuite_case"

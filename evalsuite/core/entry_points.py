@@ -12,16 +12,14 @@ A package registers its own benchmarks and backends as entry points, in the same
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import lazy_loader  # type: ignore[import-untyped]
 
 from evalsuite.core.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Group = Literal["evalsuite.benchmarks", "evalsuite.models"]
 

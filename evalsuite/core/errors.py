@@ -26,11 +26,9 @@ library's exceptions to these classes with `raise ... from`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 
 class EvalsuiteError(Exception):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt
@@ -18,9 +19,6 @@ from evalsuite.core.option_values import (
     read_value,
 )
 from evalsuite.core.redaction import show_address
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,9 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 SAME_PRESS = 1.0  # Seconds within which a second SIGINT counts as the same key press (`uv run` sends it again).
 _received: list[int] = []

@@ -10,7 +10,7 @@ import itertools
 import json
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +21,6 @@ from evalsuite.gateway.handle import Effect
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
 
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.handle import CaseAsker

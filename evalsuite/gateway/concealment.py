@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,6 @@ from evalsuite.core.json_codec import dumps, encode_request
 from evalsuite.core.redaction import HEADERS, is_secret, mark_secrets, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend

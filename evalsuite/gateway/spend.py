@@ -8,7 +8,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ from evalsuite.core.types import Usage
 from evalsuite.models import chat_format, responses_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from evalsuite.core.types import Completion, Request

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from evalsuite.core.errors import RunError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOCK = ".journal.lock"
 

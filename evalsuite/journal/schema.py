@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from evalsuite.core.errors import RunError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VERSION = 4  # Version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes.
 OLDEST = 3  # The oldest version that can still be read.

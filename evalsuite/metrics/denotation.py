@@ -13,13 +13,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evalsuite.metrics.numbers import parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOLERANCE = 1e-6
 MOST_CHARACTERS, MOST_VALUES = 20_000, 500

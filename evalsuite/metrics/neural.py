@@ -8,15 +8,13 @@ of model raises a SettingsError, and a missing extra a ScoringError.
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LONGEST = 512  # Maximum tokens of a text that an encoder reads, if its tokenizer sets no smaller limit.
 LONGEST_BART = 1_024  # Maximum tokens of a text that BARTScore reads, as in the authors' code.

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, InvalidOperation, localcontext
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
 
 from evalsuite.metrics.text import FULL_WIDTH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Relative tolerance for decimal fractions, because programs print rounding errors (0.30000000000000004).
 ROUNDING = Decimal("1e-12")

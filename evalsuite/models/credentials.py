@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class Secret:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PASSING = {408, 409, 425}
 KEY_REFUSED = {401, 403}

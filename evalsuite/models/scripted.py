@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any
 
 MODEL = "function:evalsuite.models.scripted:answer"
 SCRIPT = "EVALSUITE_SCRIPT"  # Environment variable with the path of the script: a JSON object of answers by question.

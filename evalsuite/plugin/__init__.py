@@ -7,7 +7,9 @@ A suite opts in with one line in the conftest.py of its root directory:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,10 +42,6 @@ from evalsuite.plugin.session import (
     stop_process,
 )
 from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
 
 __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
 

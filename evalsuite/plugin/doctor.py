@@ -12,19 +12,16 @@ import platform
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, describe_exception
 from evalsuite.core.settings import OWN_PACKAGES, Settings
 from evalsuite.engine.checks import NO_MODEL, find_default_model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
 SANDBOX = "sandbox"  # The subject of the table row about programs that models write.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,6 @@ from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OF_ONE_RUN = ("resume", "replay")  # Options that name an earlier run, which has only one model.
 

@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
 from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
 from evalsuite.results.tally import Estimate, Row, Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
 JUDGE = "judge_"

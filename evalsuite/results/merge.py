@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
@@ -13,10 +15,6 @@ from evalsuite.journal.journal import Journal
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
 from evalsuite.results.run_folders import RunFolder, explain_interruption
 from evalsuite.results.runs import load_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 # Settings in which the shards of one run may differ.
 OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm", "max_tpm", "max_cost"}

@@ -6,9 +6,11 @@ import hashlib
 import itertools
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
@@ -16,10 +18,6 @@ from evalsuite.core.json_codec import read_json_as
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Amount, Count, Metric, Usage
 from evalsuite.results.record_file import RECORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
 
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"

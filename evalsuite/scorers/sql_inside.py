@@ -6,11 +6,9 @@ import re
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 MOST_ROWS, MOST_CELL = 100_000, 16 << 20
 """Maximum rows of a result, and maximum bytes of a cell."""

@@ -27,10 +27,8 @@ import queue
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 MOST_ITEMS = 10_000  # Maximum items to take from a generator.
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}

@@ -7,19 +7,16 @@ import json
 import re
 import secrets
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.sandbox import Execution, ProgramSession, Sandbox
 from evalsuite.sandbox.inside import Limits
 from evalsuite.solvers.program_text import find_program, list_bound_names, list_unbound_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 SHAPES = (
     "HumanEval's (`test` and `entry_point`, with the beginning of the program as `prompt`), MBPP's (`test_list`, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,6 @@ from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import RateLimited, Transient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalsuite.core.types import Request
     from evalsuite.models.credentials import Access
     from evalsuite.models.protocol import Backend

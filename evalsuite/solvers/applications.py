@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ from evalsuite.gateway.handle import OF_CASE
 from evalsuite.solvers.services import DEFAULT_REQUEST, Exchange, ServiceApplication
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalsuite.applications.case_model import CaseModel

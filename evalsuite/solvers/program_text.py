@@ -13,12 +13,10 @@ import json
 import re
 import textwrap
 import warnings
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+from typing import Literal, TypeAlias
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 

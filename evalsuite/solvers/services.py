@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,6 @@ from evalsuite.core.redaction import HIDDEN, redact
 from evalsuite.core.types import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import aiohttp
 
     from evalsuite.applications.case_model import CaseModel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,8 +15,6 @@ from evalsuite.stats.clustering import Interval, make_replicates_interval
 from evalsuite.stats.inputs import check_numbers, check_same_length
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
     from evalsuite.stats.inputs import Array, Values
 
     Variables = Sequence[tuple[Sequence[float], Sequence[float]]]

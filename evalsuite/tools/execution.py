@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,8 +12,6 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import shorten_line, shorten_to_beginning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from evalsuite.core.protocols import Model
 
 

@@ -6,10 +6,8 @@ import base64
 import copy
 import json
 import zlib
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 LARGE_STATE = 1 << 16  # Characters of JSON; a smaller state is stored whole.
 Change: TypeAlias = "Mapping[str, Any]"

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable  # noqa: TC003 - a dataclass's field
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any

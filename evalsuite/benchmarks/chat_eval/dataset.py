@@ -7,10 +7,11 @@ JudgeBench (Tan et al., arXiv 2410.12784) and RewardBench (Lambert et al., arXiv
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_lines, read_text, require_type
 from evalsuite.core.errors import DatasetError
@@ -19,10 +20,6 @@ from evalsuite.core.types import Sample
 from evalsuite.judges import Likert
 from evalsuite.samples.files import Field, SampleFields
 from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
 
 HUMAN_ASPECTS = (
     Likert("would a person say it like this?", 1, 3, name="naturalness"),

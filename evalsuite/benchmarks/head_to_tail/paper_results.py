@@ -11,19 +11,15 @@ consists of the templates, the number of questions per domain, and equal numbers
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Table
 from evalsuite.results.tally import Estimate, Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 # The judge and the mode of the paper's main results.
 JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -16,10 +17,6 @@ from evalsuite.core.types import Sample, Transcript
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.live import executing_files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
 CAPABILITIES = (

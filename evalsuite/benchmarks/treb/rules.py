@@ -18,15 +18,13 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.core.errors import ScoringError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
 

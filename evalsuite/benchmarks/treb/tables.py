@@ -7,19 +7,16 @@ import io
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")

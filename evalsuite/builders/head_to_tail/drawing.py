@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 Answer = str | int
 # A question (None if its subject is ambiguous) and the raw answers.

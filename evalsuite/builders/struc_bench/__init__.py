@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from evalsuite.builders.struc_bench import files, ratings, rotowire, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 __all__ = ["add_arguments", "run"]
 BuildStep = tuple[str, str, "Callable[[ArgumentParser], None]", "Callable[[Namespace], int]"]

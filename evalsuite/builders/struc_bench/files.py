@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, find_format, read_items, write_items
@@ -18,11 +19,6 @@ from evalsuite.core.phrases import write_count
 from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
 from evalsuite.output.reports.section import Cell, Column, Table
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
 
 NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}
 

@@ -11,9 +11,11 @@ import io
 import re
 import sqlite3
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime, time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from evalsuite.benchmarks.treb.tables import SourceTable
@@ -21,10 +23,6 @@ from evalsuite.builders.sheets import decode_text, find_delimiter
 from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_fault, is_number
 from evalsuite.core.errors import DatasetError
 from evalsuite.samples.files import list_tables, open_database, read_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 MOST_BYTES = 4 * LONGEST  # Maximum bytes of a text file; a character has at most four bytes.

@@ -8,13 +8,10 @@ import html
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from typing import Literal
 
 EMPHASIS = re.compile(r"(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1")
 ESCAPE = re.compile(r"\\([*_`~#|<>&%$\[\](){}+.!-])")

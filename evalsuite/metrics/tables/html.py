@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, normalise_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
 
 WHITELIST = frozenset({
     "table", "tr", "th", "td", "ul", "ol", "li", "div", "span", "p", "a", "img", "embed", "pre", "h1", "h2", "h3",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, normalise_text
 from evalsuite.metrics.tables.latex_text import (
@@ -20,10 +20,6 @@ from evalsuite.metrics.tables.latex_text import (
     TextReader,
     read_caption,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
 
 MOST_COLUMNS = 1000  # Maximum columns, because a short specification can request a million: `*{999}{*{999}{...}}`.
 DEEPEST = 8

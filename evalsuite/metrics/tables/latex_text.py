@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 from evalsuite.metrics.tables.grid import normalise_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 CAPTIONS = frozenset({"caption", "captionof", "tablecaption", "topcaption", "bottomcaption"})
 ROW_END_MACROS = frozenset({"tabularnewline", "cr", "crcr"})

@@ -5,14 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.metrics.tables.grid import CellGrid, normalise_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from evalsuite.metrics.tables.grid import Format
 
 ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")

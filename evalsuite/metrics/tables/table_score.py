@@ -7,7 +7,7 @@ docs/table_metrics.md has the figures and the method.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -30,8 +30,6 @@ from evalsuite.metrics.tables.readings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from evalsuite.metrics.tables.cells import CellVerdict
     from evalsuite.metrics.tables.content import TablePair, ValueGrid
 

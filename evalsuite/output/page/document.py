@@ -16,16 +16,13 @@ import re
 import sqlite3
 import zlib
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from evalsuite.core.json_codec import dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import platform
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
@@ -20,11 +22,6 @@ from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_text
 from evalsuite.results.runs import load_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
 QUIET = 600.0  # Seconds without a new record after which a run counts as killed, if its lock is inconclusive.

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from evalsuite.results.tally import Estimate, RunView, Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 Style = Literal["text", "count", "percent", "number", "pvalue"]
 ChartKind = Literal["bars", "lines", "radar", "heatmap"]

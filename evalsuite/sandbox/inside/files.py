@@ -11,11 +11,9 @@ import os
 import re
 import struct
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Any
 
 # Maximum bytes of all tables together to write to files before the program runs; otherwise, `open` writes each table.
 MOST_WRITTEN = 16 << 20

@@ -29,16 +29,14 @@ import threading
 import time
 import traceback
 import types
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from . import kernel
 from .calls import AUDIT_ARCH, make_call_filter
 from .files import TableFiles, find_encoding, list_files, save_open_figures, send_changed_files
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
 # Status bytes. LOADED is sent before the program's first line; UNFIT and NO_TABLE count only without LOADED.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt  # noqa: TC003 - the tool reads its annotations at run time
-from collections.abc import Mapping, Sequence  # noqa: TC003 - likewise
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, TypedDict
