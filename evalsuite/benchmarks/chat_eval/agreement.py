@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
+from operator import eq
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
@@ -28,7 +29,6 @@ from evalsuite.results.tally import Estimate, Row, RunView, Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalsuite.output.reports.judges.estimates import Gain
     from evalsuite.stats.correlation import Coefficient
 
     Lines = Mapping[str, Mapping[int, Tally]]
@@ -166,20 +166,15 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
     estimates = []
     for name, tally in judges:
         compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
-        wins = [(_remove_mode(row), WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
+        wins = [(row.question[0], WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
         estimates.append((name, _correct_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
             rated = [
-                (_remove_mode(row), row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
+                (row.question[0], row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
                 for row in select_dialogues(tally)
             ]
             estimates.append((name, _correct_mean(aspect.name, rated, (aspect.low, aspect.high))))
     return [(name, one) for name, one in estimates if one is not None]
-
-
-def _remove_mode(row: Row) -> str:
-    """Remove the mode from the sample's id, so that all judges use the same labels."""
-    return row.sample.removesuffix(f"-{row.tags['mode'].replace(':', '-')}")
 
 
 def _correct_mean(
@@ -194,8 +189,6 @@ def _correct_mean(
     truth = math.fsum(people for _, people, _ in scores) / len(scores)
     return estimate_corrected_mean(question, shown, truth, bounds)
 
-
-_Answers = tuple[str, str, str]  # The verdicts on one comparison: by people, one mode, and another mode.
 
 COLUMNS = (
     Column("Mode"),
@@ -225,12 +218,31 @@ RHO_NOTE = (
 
 def compare_modes(views: Sequence[RunView]) -> list[Table]:
     """Compare every two modes of a run; one table is for comparisons, another for dialogue responses."""
+    from evalsuite.stats import mcnemar
+
     on_pairs: list[tuple[Cell, ...]] = []
     on_dialogues: list[tuple[Cell, ...]] = []
     for view in views:
-        for two in combinations(view.tally.groups("mode").items(), 2):
-            on_pairs += _compare_accuracy(view.label, *two)
-            on_dialogues += _compare_rho(view.label, *two)
+        for (one, first), (other, second) in combinations(view.tally.groups("mode").items(), 2):
+            names = f"{view.label}, {one}", f"{view.label}, {other}"
+            if pairs := _pair_rows(select_comparisons(first), select_comparisons(second)):
+                people = [row.facts["human"] for row, _ in pairs]
+                verdicts, others = (
+                    [row.facts["verdict"] or "none" for row in rows] for rows in zip(*pairs, strict=True)
+                )
+                before, after = (list(map(float, map(eq, people, side))) for side in (verdicts, others))
+                gained = (math.fsum(after) - math.fsum(before)) / len(pairs)
+                kappa_gain = estimate_kappa_gain(people, verdicts, others)
+                on_pairs.append((*names, gained, mcnemar(before, after), *kappa_gain, len(pairs)))
+            if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
+                (rho, least), (other_rho, most) = (
+                    RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_replicates(
+                        "spearman", ASPECT_NAMES
+                    )
+                    for rows in zip(*both, strict=True)
+                )
+                replicates = [two - one for one, two in zip(least, most, strict=True)]
+                on_dialogues.append((*names, *estimate_gain(other_rho - rho, replicates, len(both)), len(both)))
     tables = [
         Table("Modes compared, pair by pair", COLUMNS, on_pairs, NOTE),
         Table("Modes compared, response by response", RHO_COLUMNS, on_dialogues, RHO_NOTE),
@@ -238,56 +250,10 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _compare_accuracy(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
-    from evalsuite.stats import mcnemar
-
-    answers = _pair_verdicts(one[0], select_comparisons(one[1]), other[0], select_comparisons(other[1]))
-    if not answers:
-        return []
-    before = [float(people == first) for people, first, _ in answers]
-    after = [float(people == second) for people, _, second in answers]
-    gained = (math.fsum(after) - math.fsum(before)) / len(answers)
-    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    return [(*names, gained, mcnemar(before, after), *estimate_kappa_gain(*zip(*answers, strict=True)), len(answers))]
-
-
-def _compare_rho(label: str, one: tuple[str, Tally], other: tuple[str, Tally]) -> list[tuple[Cell, ...]]:
-    first, second = (
-        _map_by_question(one[0], select_dialogues(one[1])),
-        _map_by_question(other[0], select_dialogues(other[1])),
-    )
-    both = [at for at in first if at in second]
-    if not both:
-        return []
-    names = f"{label}, {one[0]}", f"{label}, {other[0]}"
-    gained = _make_gain_in_rho([first[at] for at in both], [second[at] for at in both])
-    return [(*names, *gained, len(both))]
-
-
-def _make_gain_in_rho(first: Sequence[Row], second: Sequence[Row]) -> Gain:
-    (before, least), (after, most) = (
-        RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_replicates("spearman", ASPECT_NAMES)
-        for rows in (first, second)
-    )
-    return estimate_gain(after - before, [two - one for one, two in zip(least, most, strict=True)], len(first))
-
-
-def _pair_verdicts(one: str, first: Tally, other: str, second: Tally) -> list[_Answers]:
-    rows, others = _map_by_question(one, first), _map_by_question(other, second)
-    return [
-        (row.facts["human"], _write_verdict(row), _write_verdict(others[at]))
-        for at, row in rows.items()
-        if at in others
-    ]
-
-
-def _map_by_question(mode: str, tally: Tally) -> Mapping[str, Row]:
-    # If there are several modes, a sample's id ends with its mode.
-    return {f"{row.sample.removesuffix(mode.replace(':', '-'))} {row.epoch}": row for row in tally}
-
-
-def _write_verdict(row: Row) -> str:
-    return row.facts["verdict"] or "none"
+def _pair_rows(first: Tally, second: Tally) -> list[tuple[Row, Row]]:
+    """Pair the rows of two modes that belong to the same question and epoch."""
+    others = {(row.question[0], row.epoch): row for row in second}
+    return [(row, others[key]) for row in first if (key := (row.question[0], row.epoch)) in others]
 
 
 PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] = {
@@ -300,10 +266,7 @@ def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa of one-model panels by number of roles, and by number of turns."""
     by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
-    charts = [
-        *(_make_charts(by_roles, "roles") if by_roles else []),
-        *(_make_charts(by_turns, "turns") if by_turns else []),
-    ]
+    charts = [*_make_charts(by_roles, "roles"), *_make_charts(by_turns, "turns")]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
@@ -319,7 +282,12 @@ def _group_by_line(
         line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[along(judge.mode)] = judge
     for points in lines.values():
-        _begin_with_single_agent(points, judges)
+        # `paper:single` is the point at x = 1 on a line of the paper's panels, as in figure 3.
+        panel = next(iter(points.values()))
+        for single in judges:
+            alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
+            if alone and single.mode.same_role == panel.mode.same_role and _name_models(single) == _name_models(panel):
+                points.setdefault(1, single)
     return {
         line: {at: select_comparisons(judge.tally) for at, judge in points.items()}
         for line, points in lines.items()
@@ -327,16 +295,9 @@ def _group_by_line(
     }
 
 
-def _begin_with_single_agent(points: dict[int, JudgeSetting], judges: Sequence[JudgeSetting]) -> None:
-    """Add `paper:single` as the point at x = 1 to a line of the paper's panels, as in figure 3."""
-    panel = next(iter(points.values()))
-    for single in judges:
-        alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
-        if alone and single.mode.same_role == panel.mode.same_role and _name_models(single) == _name_models(panel):
-            points.setdefault(1, single)
-
-
 def _make_charts(lines: Lines, name: str) -> list[Chart]:
+    if not lines:
+        return []
     their_line, theirs = PUBLISHED_LINES[name]
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
     labels = [str(number) for number in numbers]

@@ -66,6 +66,7 @@ class AuthorsWording(Wording):
         self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
     ) -> list[Message]:
         first, *others = subject.answers
+        names = {"summary": "Summarizer"}
         slots = {
             "agent_name": debater.name,
             "env_description": "",
@@ -76,7 +77,7 @@ class AuthorsWording(Wording):
             "compared_text_one": first,
             "compared_text_two": "".join(others),
             "final_prompt": "" if stage == "talk" else self.setting.final[debater.name],
-            "chat_history": "\n".join(f"[{_name_speaker(speaker)}]: {text}" for speaker, text in heard),
+            "chat_history": "\n".join(f"[{names.get(speaker, speaker)}]: {text}" for speaker, text in heard),
         }
         return [Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)]
 
@@ -86,10 +87,6 @@ class AuthorsWording(Wording):
 
     def list_sentences(self) -> Sequence[str]:
         return (self.setting.template, *self.setting.final.values(), self.setting.summary)
-
-
-def _name_speaker(speaker: str) -> str:
-    return "Summarizer" if speaker == "summary" else speaker
 
 
 def read_settings(folder: Path | None) -> list[AuthorsSetting]:
@@ -148,13 +145,18 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     fit, settings for the paper's data come first, then settings without roles, then the alphabetically first file.
     """
     fitting = [setting for setting in settings if _is_template(setting.template, task) and _fits_mode(setting, mode)]
-    fitting.sort(key=lambda setting: (f"/{SETS[task]}/" not in setting.file, _has_role(setting), setting.file))
+
+    def rank(setting: AuthorsSetting) -> tuple[bool, bool, str]:
+        has_role = len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
+        return f"/{SETS[task]}/" not in setting.file, has_role, setting.file
+
+    # A folder in a file's path has the name of the aspect that the setting scores.
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
     by_aspect = {
         aspect: setting
         for aspect in reversed(aspects)
-        for setting in reversed(fitting)
-        if _scores_aspect(setting, aspect)
+        for setting in sorted(fitting, key=rank, reverse=True)
+        if not aspect or aspect in setting.file.split("/")
     }
     return {aspect: by_aspect[aspect] for aspect in aspects} if len(by_aspect) == len(aspects) else {}
 
@@ -164,15 +166,6 @@ def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:
         return len(setting.debaters) == setting.turns == 1
     size = (setting.strategy, len(setting.debaters), setting.turns)
     return size == (mode.strategy, mode.roles, mode.turns) and (mode.roles == 1 or setting.same_role == mode.same_role)
-
-
-def _has_role(setting: AuthorsSetting) -> bool:
-    return len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
-
-
-def _scores_aspect(setting: AuthorsSetting, aspect: str) -> bool:
-    """Tell whether a setting scores an aspect; a folder in the file's path has the aspect's name."""
-    return not aspect or aspect in setting.file.split("/")
 
 
 @dataclass(frozen=True, slots=True)

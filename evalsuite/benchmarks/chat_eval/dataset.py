@@ -40,6 +40,7 @@ SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
 GROUND_TRUTH = "Original Ground Truth"
 """The label of the original responses in the conversations, which are the references for all other responses."""
+TEXTS = ("source", "context", "system_id", "system_output")
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
 """Names by which answers may mention the published systems, besides the identifiers."""
@@ -81,43 +82,31 @@ def read_pairs(folder: Path) -> list[Sample]:
         raise DatasetError(questions, "", "no questions", "one question per line")
     review, systems = _find_review(folder)
     verdicts = _read_verdicts(review, systems, len(asked))
-    answers = [_read_answers(folder / "answer" / f"answer_{system}.jsonl") for system in systems]
+    files = {system: folder / "answer" / f"answer_{system}.jsonl" for system in systems}
+    answers = {system: _read_answers(file) for system, file in files.items()}
     samples: dict[int, Sample] = {}
     for (place, question), verdict in zip(asked, verdicts, strict=True):
         number = read_field(question, "question_id", int, questions, place)
         if number in samples:
             raise DatasetError(questions, place, f"question {number} again", "each question once")
-        both = [_find_answer(texts, number, folder, system) for texts, system in zip(answers, systems, strict=True)]
-        samples[number] = _make_pair(question, questions, place, both, systems, verdict)
-    return list(samples.values())
-
-
-def _make_pair(
-    question: Mapping[str, Any],
-    path: Path,
-    place: str,
-    answers: Sequence[Mapping[str, str]],
-    systems: tuple[str, str],
-    verdict: str,
-) -> Sample:
-    number = read_field(question, "question_id", int, path, place)
-    return Sample(
-        id=f"pair-{number}",
-        input=read_field(question, "text", str, path, place),
-        target=verdict,
-        tags={
-            "task": "pairs",
-            "category": read_field(question, "category", str, path, place),
+        if without := [system for system in systems if number not in answers[system]]:
+            raise DatasetError(files[without[0]], f"question {number}", "no answer", "one answer per question")
+        both = [answers[system][number] for system in systems]
+        category = read_field(question, "category", str, questions, place)
+        samples[number] = Sample(
+            id=f"pair-{number}",
+            input=read_field(question, "text", str, questions, place),
+            target=verdict,
             # The modes of a run judge the same answers, so they share a cluster.
-            "cluster": f"pair-{number}",
-        },
-        metadata={
-            "answers": [answer["text"] for answer in answers],
-            "systems": list(systems),
-            "names": sorted({name for pair in zip(systems, answers, strict=True) for name in _list_names(*pair)}),
-            "human": verdict,
-        },
-    )
+            tags={"task": "pairs", "category": category, "cluster": f"pair-{number}"},
+            metadata={
+                "answers": [answer["text"] for answer in both],
+                "systems": list(systems),
+                "names": sorted({name for pair in zip(systems, both, strict=True) for name in _list_names(*pair)}),
+                "human": verdict,
+            },
+        )
+    return list(samples.values())
 
 
 def _list_names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
@@ -168,62 +157,39 @@ def _read_answers(path: Path) -> dict[int, Mapping[str, str]]:
     return answers
 
 
-def _find_answer(answers: Mapping[int, Mapping[str, str]], number: int, folder: Path, system: str) -> Mapping[str, str]:
-    if number not in answers:
-        path = folder / "answer" / f"answer_{system}.jsonl"
-        raise DatasetError(path, f"question {number}", "no answer", "one answer per question")
-    return answers[number]
-
-
 def read_dialogues(path: Path) -> list[Sample]:
     """Read Topical-Chat's file: a list of `source`, `context`, `system_id`, `system_output` and `scores`."""
     numbers: dict[str, int] = {}
     responses: Counter[int] = Counter()
     references: dict[int, str] = {}
-    samples = []
-    for place, record in _read_records(path):
+    samples: list[Sample] = []
+    for at, item in enumerate(read_json(path, list), 1):
+        place = f"record {at}"
+        record = require_type(item, dict, path, place)
         texts = {name: read_field(record, name, str, path, place) for name in TEXTS}
         number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
         responses[number] += 1
+        fact, response = texts["context"].strip(), texts["system_output"].strip()
         if texts["system_id"] == GROUND_TRUTH:
-            references.setdefault(number, texts["system_output"].strip())
-        human = _read_ratings(read_field(record, "scores", dict, path, place), path, place)
-        samples.append(_make_dialogue(texts, number, responses[number], human))
-    if not samples:
-        raise DatasetError(path, "", "no records", "one record per response")
-    return [_add_reference(sample, references) for sample in samples]
-
-
-def _add_reference(sample: Sample, references: Mapping[int, str]) -> Sample:
-    """Add the original response of the conversation as the reference of every other response."""
-    reference = references.get(sample.metadata["dialogue"], "")
-    if not reference or sample.tags["system"] == GROUND_TRUTH:
-        return sample
-    return replace(sample, metadata={**sample.metadata, "reference": reference})
-
-
-TEXTS = ("source", "context", "system_id", "system_output")
-
-
-def _read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for at, record in enumerate(read_json(path, list), 1):
-        yield f"record {at}", require_type(record, dict, path, f"record {at}")
-
-
-def _make_dialogue(texts: Mapping[str, str], number: int, response: int, human: Mapping[str, float]) -> Sample:
-    fact = texts["context"].strip()
-    return Sample(
-        id=f"dialogue-{number}-{response}",
-        input=texts["source"].strip(),
-        tags={"task": "dialogues", "system": texts["system_id"], "cluster": f"dialogue-{number}"},
-        metadata={
-            "answers": [texts["system_output"].strip()],
+            references.setdefault(number, response)
+        metadata = {
+            "answers": [response],
             "background": "" if fact == NO_FACT else fact,
             "names": [],
             "dialogue": number,
-            "human": dict(human),
-        },
-    )
+            "human": _read_ratings(read_field(record, "scores", dict, path, place), path, place),
+        }
+        tags = {"task": "dialogues", "system": texts["system_id"], "cluster": f"dialogue-{number}"}
+        name = f"dialogue-{number}-{responses[number]}"
+        samples.append(Sample(id=name, input=texts["source"].strip(), tags=tags, metadata=metadata))
+    if not samples:
+        raise DatasetError(path, "", "no records", "one record per response")
+    for index, sample in enumerate(samples):
+        # The conversation's original response is the reference for all other responses.
+        reference = references.get(sample.metadata["dialogue"])
+        if reference and sample.tags["system"] != GROUND_TRUTH:
+            samples[index] = replace(sample, metadata={**sample.metadata, "reference": reference})
+    return samples
 
 
 def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
@@ -253,29 +219,24 @@ def _make_pair_set(
     return PublishedSet(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
 
 
-def _read_turns(item: Mapping[str, Any], conversation: str, role: str) -> list[str]:
-    """List the messages of one role in an MT-Bench conversation, up to the judged turn."""
+def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
+    """Join the messages of one role in an MT-Bench conversation, up to the judged turn; two get titles."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")
-    return turns[: item["turn"]]
-
-
-def _join_turns(turns: list[str], titles: tuple[str, str]) -> str:
-    if len(turns) == 1:
+    if item["turn"] == 1:
         return turns[0]
-    return "\n\n".join(f"{title}\n{turn}" for title, turn in zip(titles, turns, strict=True))
+    return "\n\n".join(f"{title}\n{turn}" for title, turn in zip(titles, turns[:2], strict=True))
 
 
 def _read_question(item: Mapping[str, Any]) -> str:
     titles = ("The first question:", "The second question, asked after the first was answered:")
-    return _join_turns(_read_turns(item, "conversation_a", "user"), titles)
+    return _read_turns(item, "conversation_a", "user", titles)
 
 
 def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
     titles = ("The answer to the first question:", "The answer to the second question:")
-    both = [_read_turns(item, name, "assistant") for name in ("conversation_a", "conversation_b")]
-    return [_join_turns(turns, titles) for turns in both]
+    return [_read_turns(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
 
 def _name_folder(item: Mapping[str, Any]) -> str:

@@ -142,17 +142,11 @@ def _tabulate_strategies(judges: Sequence[JudgeSetting]) -> Table | None:
         return None
     rows: list[tuple[Cell, ...]] = []
     for strategy, theirs in published.STRATEGIES.items():
-        rows += [
-            _make_published_row(theirs),
-            *(_make_judge_row(judge) for judge in panels if _has_different_roles(judge, strategy)),
-        ]
+        rows.append(_make_published_row(theirs))
+        rows += [_make_judge_row(each) for each in panels if each.mode.strategy == strategy and not each.mode.same_role]
     same = [judge for judge in panels if judge.mode.same_role]
     rows += [_make_published_row(published.SAME_ROLE), *map(_make_judge_row, same)] if same else []
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
-
-
-def _has_different_roles(judge: JudgeSetting, strategy: str) -> bool:
-    return judge.mode.strategy == strategy and not judge.mode.same_role
 
 
 COEFFICIENTS: Mapping[Coefficient, str] = {
@@ -176,43 +170,27 @@ DIALOGUE_NOTE = (
 )
 
 
-def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> list[Table]:
-    """Make a table per coefficient, or an empty list if the judges rated no response."""
+def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> Iterator[Table]:
+    """Make a table per coefficient, or no table if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
-    return [_tabulate_dialogues(rated, sign, title) for sign, title in COEFFICIENTS.items()] if rated else []
-
-
-def _tabulate_dialogues(rated: Sequence[JudgeSetting], sign: Coefficient, title: str) -> Table:
-    rows = [
-        *_make_published_rows(sign),
-        *_make_metric_rows(rated[0].tally, sign),
-        *(_make_dialogue_row(judge, sign) for judge in rated),
-    ]
-    return Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
-
-
-def _make_published_rows(sign: Coefficient) -> list[tuple[Cell, ...]]:
-    return [
-        (name, *row[sign], fmean(row[sign]), None, None, None, 360)
-        for name, row in published.DIALOGUES.items()
-        if sign in row
-    ]
-
-
-def _make_metric_rows(tally: Tally, sign: Coefficient) -> list[tuple[Cell, ...]]:
-    """Make the rows of metrics that need no judge; one tally suffices, because all judges rate the same responses."""
-    metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
-    measured = {name: RatedResponses.from_metric(tally, name) for name in metrics}
-    return [
-        (name, *_correlate_responses(responses, sign), None, len(responses.rows))
-        for name, responses in measured.items()
-    ]
-
-
-def _make_dialogue_row(judge: JudgeSetting, sign: Coefficient) -> tuple[Cell, ...]:
-    name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
-    responses = RatedResponses.from_judge(judge.tally)
-    return (name, *_correlate_responses(responses, sign), *_make_coverage(judge.tally))
+    for sign, title in COEFFICIENTS.items() if rated else ():
+        rows: list[tuple[Cell, ...]] = [
+            (name, *row[sign], fmean(row[sign]), None, None, None, 360)
+            for name, row in published.DIALOGUES.items()
+            if sign in row
+        ]
+        # One judge's cases suffice for metrics that need no judge, because all judges rate the same responses.
+        tally = rated[0].tally
+        for metric in dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {})):
+            responses = RatedResponses.from_metric(tally, metric)
+            rows.append((metric, *_correlate_responses(responses, sign), None, len(responses.rows)))
+        for judge in rated:
+            name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
+            responses, usable = RatedResponses.from_judge(judge.tally), len(select_dialogues(judge.tally))
+            asked = len(judge.tally.where(lambda row: row.outcome != "error", task="dialogues"))
+            silent = 1 - usable / asked if asked else None
+            rows.append((name, *_correlate_responses(responses, sign), silent, usable))
+        yield Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
 
 def _correlate_responses(responses: RatedResponses, sign: Coefficient) -> list[Cell]:
@@ -222,12 +200,6 @@ def _correlate_responses(responses: RatedResponses, sign: Coefficient) -> list[C
         responses.select_overall().compute_correlation(sign, (OVERALL,)),
         responses.correlate_systems(sign),
     ]
-
-
-def _make_coverage(tally: Tally) -> tuple[Cell, Cell]:
-    rated = tally.where(lambda row: row.outcome != "error", task="dialogues")
-    usable = len(select_dialogues(tally))
-    return (1 - usable / len(rated) if len(rated) else None), usable
 
 
 CHANGED_COLUMNS = (
@@ -321,15 +293,9 @@ SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgement
 
 def show_debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
     """Show all messages of the first comparisons in which the judge disagrees with people."""
-    compared = tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
-    differing = [row for row in compared if row.facts["verdict"] != row.facts["human"]]
+    differing = [row for row in select_comparisons(tally) if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:
-        yield _make_passage(name, row, view)
-
-
-def _make_passage(name: str, row: Row, view: RunView) -> Passage:
-    record = view.read(row.case)
-    verdict = row.facts["verdict"] or "no verdict"
-    title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
-    log = record.transcript.events if record.transcript else ()
-    return Passage(title, write_log(log), folded=True, whole=True)
+        transcript = view.read(row.case).transcript
+        verdict = row.facts["verdict"] or "no verdict"
+        title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
+        yield Passage(title, write_log(transcript.events if transcript else ()), folded=True, whole=True)

@@ -81,21 +81,15 @@ class ByJudge:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         missing = is_answer_missing(sample, transcript)
-        correct = Score(0.0, "a missing answer") if missing else await self._make_verdict(sample, transcript, judge)
+        correct = Score(0.0, "a missing answer")
+        if not missing:
+            asked = self._build_question(sample, str(sample.input), _list_answers(sample), clean_answer(transcript))
+            judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
+            correct = Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
         shares = _make_shares(correct.value, float(missing))
-        scores: dict[str, float | Score] = {
-            "correct": correct,
-            **shares,
-            **{f"{name}_lm": value for name, value in shares.items()},
-        }
-        return sign_scores(
-            scores, write_signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
-        )
-
-    async def _make_verdict(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
-        asked = self._build_question(sample, str(sample.input), _list_answers(sample), clean_answer(transcript))
-        judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
-        return Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
+        by_judge = {f"{name}_lm": value for name, value in shares.items()}
+        signature = write_signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
+        return sign_scores({"correct": correct, **shares, **by_judge}, signature)
 
     def _build_question(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
@@ -205,14 +199,11 @@ def is_missing(answer: str) -> bool:
         return True
     start = _START.match(text)
     if not start:
-        return _admits_ignorance(answer) and not _names_something(answer)
+        # The first sentence may say that the answer is unknown ("It is not known. ...").
+        parts = _AND_THEN.match(answer)
+        is_unknown = bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
+        return is_unknown and not _names_something(answer)
     return not _ATTEMPT.search(text, start.end()) and not _names_something(answer)
-
-
-def _admits_ignorance(answer: str) -> bool:
-    """Tell whether the first sentence says that the answer is unknown ("It is not known. ...")."""
-    parts = _AND_THEN.match(answer)
-    return bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
 
 
 def _names_something(answer: str) -> bool:

@@ -111,25 +111,17 @@ class AnswerJudge:
         """Request a mark from the judge; a missing answer scores zero without a request."""
         if not _has_reference(sample):
             return {}
-        score = await self._ask(sample, transcript, judge)
-        return sign_scores(
-            {"judge": score}, write_signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS)
-        )
-
-    async def _ask(self, sample: Sample, transcript: Transcript, judge: Model) -> Score:
         if note := explain_failed_program(sample, transcript) or ("no answer" if not transcript.answer.strip() else ""):
-            return Score(0.0, note)
-        asked = mark_sections(
-            [
-                ("question", str(sample.input)),
-                ("reference answer", str(sample.target)),
-                ("answer of the student", shorten_to_beginning(transcript.answer, JUDGED_CHARACTERS)),
-            ]
-        )
-        reading = await ask_until_parsed(
-            judge, [Message("system", JUDGE), Message("user", asked)], read_mark, **JUDGE_PARAMS
-        )
-        return Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)
+            score = Score(0.0, note)
+        else:
+            answer = shorten_to_beginning(transcript.answer, JUDGED_CHARACTERS)
+            parts = [("question", str(sample.input)), ("reference answer", str(sample.target))]
+            asked = mark_sections([*parts, ("answer of the student", answer)])
+            messages = [Message("system", JUDGE), Message("user", asked)]
+            reading = await ask_until_parsed(judge, messages, read_mark, **JUDGE_PARAMS)
+            score = Score(reading.value / BEST, f"{reading.value:g} of {BEST}", log=reading.log)
+        signature = write_signature("treb", [judge], JUDGE, BEST, JUDGED_CHARACTERS, JUDGE_PARAMS)
+        return sign_scores({"judge": score}, signature)
 
 
 def _has_reference(sample: Sample) -> bool:
