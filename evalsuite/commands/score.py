@@ -13,6 +13,7 @@ from evalsuite.builders.model_session import add_model_options
 from evalsuite.commands import add_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
+from evalsuite.samples.files import READERS
 
 if TYPE_CHECKING:
     import argparse
@@ -100,19 +101,13 @@ def read_table(path: Path) -> str:
 
 
 def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = read_table(path).split("\n")
-    if not any(line.strip() for line in lines):
+    pairs = list(READERS[".jsonl"](path))
+    if not pairs:
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            pair = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DatasetError(path, f"line {number}", f"no JSON ({error})", "a JSON object") from error
-        if not isinstance(pair, dict) or not {"prediction", "reference"} <= pair.keys():
-            raise DatasetError(path, f"line {number}", "another value", "{prediction, reference}")
-        yield str(pair.get("id", number)), pair
+    for where, pair in pairs:
+        if not {"prediction", "reference"} <= pair.keys():
+            raise DatasetError(path, where, "another value", "{prediction, reference}")
+        yield str(pair.get("id", where.removeprefix("line "))), dict(pair)
 
 
 def _score_line(path: Path, name: str, pair: dict[str, Any], options: argparse.Namespace) -> TableScore:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from evalsuite.core.errors import SettingsError
@@ -40,16 +40,39 @@ class Option:
         return f"evalsuite_{self.name}"
 
 
-def declare_option(default: Any, help: str, metavar: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """Declare a field of `Settings` as an option of the default's type; a tuple as default makes it repeatable."""
-    kind = type(default) if isinstance(default, int | float) else str
-    option = Option(help, metavar, repeat=isinstance(default, tuple), **{"kind": kind, **more})
-    return field(default=default, metadata={"option": option})
+_KINDS: dict[str, type[str | int | float | bool]] = {"int": int, "float": float, "bool": bool}
 
 
-def declare_switch(help: str, **more: Any) -> Any:  # noqa: A002 - as argparse calls it
-    """Declare a field of `Settings` as an option without a value, which is off by default."""
-    return declare_option(False, help, "", **more)
+def read_option_table(table: str, types: Mapping[str, str]) -> tuple[Option, ...]:
+    """Read options from a table: per option its name, placeholder and marks, then two spaces and its help.
+
+    An option of type bool has no placeholder. The mark `project` sets `per_project`, `fresh` clears `kept`, `>=N` sets
+    `least`, and `now=--x` sets `now`. The help may continue on indented lines.
+
+    Args:
+        types: the annotation of each option's field; a tuple makes the option repeatable.
+    """
+    options = []
+    for entry in re.split(r"\n(?! )", table.strip()):
+        spec, _, text = entry.partition("  ")
+        name, *words = spec.split()
+        kind = _KINDS.get(types[name].partition(" ")[0], str)
+        metavar = "" if kind is bool else words.pop(0)
+        valued = dict(re.findall(r"(>|now)=(\S+)", " ".join(words)))
+        options.append(
+            Option(
+                " ".join(text.split()),
+                metavar,
+                kind,
+                repeat=types[name].startswith("tuple"),
+                least=float(valued.get(">", 0)),
+                per_project="project" in words,
+                kept="fresh" not in words,
+                now=valued.get("now", ""),
+                name=name,
+            )
+        )
+    return tuple(options)
 
 
 def is_given(value: Any) -> bool:

@@ -9,13 +9,12 @@ from typing import Any
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt
 from evalsuite.core.option_values import (
-    declare_option,
-    declare_switch,
     is_given,
     parse_baselines,
     parse_changes,
     parse_parameter,
     parse_shard,
+    read_option_table,
     read_value,
 )
 from evalsuite.core.redaction import show_address
@@ -25,287 +24,60 @@ from evalsuite.core.redaction import show_address
 class Settings:
     """The values of all options for one run."""
 
-    model: str | None = declare_option(
-        None,
-        "the model under test: gpt-4 (OpenAI, or any compatible server at --model-base-url; key from "
-        "OPENAI_API_KEY), local:smollm2 (embedded), local:/path/model.gguf, litellm:provider/name, "
-        "function:package.module:name, or KIND:name of an installed package. "
-        "Default: local:smollm2 where the extra `local` is installed",
-        "MODEL",
-    )
-    model_base_url: str | None = declare_option(
-        None, "where the model is served, for example http://127.0.0.1:8000/v1", "URL"
-    )
-    model_param: tuple[str, ...] = declare_option(
-        (),
-        "generation parameter for every call to the model; it overrides the benchmark's own: "
-        "--model-param temperature=0.7; may be repeated",
-        "NAME=VALUE",
-    )
-    answers: str | None = declare_option(
-        None,
-        "score ready-made answers in a model's place, and ask none: JSON lines with `id` and `answer` "
-        "(and `benchmark`, where two share an id)",
-        "FILE",
-    )
-    judge_model: str | None = declare_option(
-        None, "the model that judges answers, named like --model; default: no judge", "MODEL"
-    )
-    judge_base_url: str | None = declare_option(None, "where the judge is served", "URL")
-    user_model: str | None = declare_option(
-        None,
-        "the model that plays users in conversations, named like --model; default: the judge",
-        "MODEL",
-        per_project=True,
-    )
-    user_base_url: str | None = declare_option(
-        None, "where the model that plays users is served", "URL", per_project=True
-    )
-    model_key_env: str | None = declare_option(
-        None,
-        "environment variable with the key for --model's server. Default: OPENAI_API_KEY, which is sent to OpenAI "
-        "and to a base URL given here or in the configuration, and nowhere else",
-        "NAME",
-        kept=False,
-        per_project=True,
-    )
-    judge_key_env: str | None = declare_option(
-        None, "environment variable with the key for the judge's server", "NAME", kept=False, per_project=True
-    )
-    user_key_env: str | None = declare_option(
-        None,
-        "environment variable with the key for the server of the model that plays users",
-        "NAME",
-        kept=False,
-        per_project=True,
-    )
-    judge_param: tuple[str, ...] = declare_option(
-        (),
-        "generation parameter for every call to the judge; it overrides the scorer's own: "
-        "--judge-param max_tokens=2048; may be repeated",
-        "NAME=VALUE",
-    )
-    gateway: str | None = declare_option(
-        None,
-        "ask by way of gateways started with `evalsuite gateway`, which hold store, limits and keys for many "
-        "sessions; several, separated by commas, share the requests. A token goes into EVALSUITE_GATEWAY_TOKEN",
-        "URL",
-        kept=False,
-    )
-    batch: bool = declare_switch(
-        "ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered "
-        "for a few seconds, sent together, and waited for; each further step of an episode is a further batch"
-    )
-    share_greedy: bool = declare_switch(
-        "let equal requests with temperature 0 share one answer over all cases and epochs, which is paid once; by "
-        "default each request of a case is a draw of its own",
-        per_project=True,
-    )
-    detach: bool = declare_switch(
-        "with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be",
-        kept=False,
-    )
-    max_connections: int = declare_option(
-        32, "calls in flight at most, in all processes together (default 32)", "N", least=1
-    )
-    max_rpm: float | None = declare_option(None, "requests per minute at most", "N", kind=float, least=0.001)
-    max_tpm: float | None = declare_option(None, "tokens per minute at most", "N", kind=float, least=0.001)
-    patience: float = declare_option(
-        900.0,
-        "seconds before a call gives up on a server that is down or refuses for lack of capacity (default 900)",
-        "SECONDS",
-        kept=False,
-    )
-    connect_timeout: float = declare_option(
-        30.0,
-        "seconds to wait for a connection to be established (default 30)",
-        "SECONDS",
-        least=0.001,
-        kept=False,
-        per_project=True,
-    )
-    silence_timeout: float = declare_option(
-        600.0,
-        "seconds that a server may be silent before and within its answer (default 600); "
-        "with --model-param stream=true long answers arrive piece by piece",
-        "SECONDS",
-        least=0.001,
-        kept=False,
-        per_project=True,
-    )
-    call_timeout: float = declare_option(
-        1800.0,
-        "seconds that one call may take in total (default 1800)",
-        "SECONDS",
-        least=0.001,
-        kept=False,
-        per_project=True,
-    )
-    max_answer_mb: float = declare_option(
-        64.0,
-        "largest answer accepted, in MiB after decompression; a larger one is cut off while it arrives (default 64)",
-        "N",
-        least=0.001,
-        kept=False,
-        per_project=True,
-    )
-    max_cost: float | None = declare_option(
-        None,
-        "spend limit in US dollars, over all sessions of a run: a call that might exceed it is not made, and the "
-        "remaining cases are errors",
-        "USD",
-        kind=float,
-    )
-    price: tuple[str, ...] = declare_option(
-        (),
-        "a model's price in US dollars per million tokens, instead of the shipped table's: --price gpt-4=30/60; "
-        "may be repeated",
-        "MODEL=PROMPT/COMPLETION",
-    )
-    prices: str | None = declare_option(
-        None,
-        'TOML file of models\' prices, such as "gpt-6-sol" = [2.0, 10.0] for prompt and completion in US dollars per '
-        "million tokens, in place of the shipped ones; --price goes before it",
-        "FILE",
-        kept=False,
-        per_project=True,
-    )
-    limit: int | None = declare_option(
-        None,
-        "samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones",
-        "N",
-        kind=int,
-        least=1,
-    )
-    epochs: int | None = declare_option(
-        None, "how often each sample is asked, each time as a separate case (default 1)", "K", kind=int, least=1
-    )
-    seed: int = declare_option(0, "seed of every random choice (default 0)", "N")
-    data: str | None = declare_option(
-        None,
-        "folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark "
-        "without a subfolder uses its shipped samples",
-        "DIR",
-    )
-    mode: tuple[str, ...] = declare_option(
-        (),
-        "mode in which a benchmark runs: treb=pot, or a bare name for every benchmark that has it; "
-        "may be repeated; an unknown name lists the available ones",
-        "[BENCHMARK=]MODE",
-    )
-    program_env: str = declare_option(
-        "auto",
-        "what programs that a model writes may import: own (this environment's packages), treb-2025 (pandas 2.2.3 and "
-        "what else TReB was released with), or a file of requirements; the last two are built by uv once. "
-        "Default: treb-2025 for TReB's official files, otherwise own",
-        "NAME|FILE",
-        per_project=True,
-    )
-    sandbox: str = declare_option(
-        "auto",
-        "what holds programs that a model writes: auto (default: bubblewrap, else Landlock, on this machine), "
-        "bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server",
-        "TIER",
-        kept=False,
-    )
-    run: str | None = declare_option(
-        None, "name of this run's folder (default: date, time and model)", "NAME", kept=False
-    )
-    otel: bool = declare_switch(
-        "send OpenTelemetry spans of cases, calls and scores to OTEL_EXPORTER_OTLP_ENDPOINT (extra `otel`)", kept=False
-    )
-    reports: str = declare_option("reports", "folder that holds the runs (default: reports)", "DIR", kept=False)
-    resume: str | None = declare_option(
-        None, "continue an interrupted run, by name or `last`: only what is missing is asked", "RUN", kept=False
-    )
-    replay: str | None = declare_option(
-        None,
-        "answer only from the store of this run, by name or `last`: no network; a missing answer is an error",
-        "RUN",
-        kept=False,
-    )
-    baseline: tuple[str, ...] = declare_option(
-        (),
-        "a run to compare with, by name or folder; a regression exits with status 11; may be repeated, for example "
-        "with the last release and a protected one: a regression against any of them counts",
-        "RUN",
-    )
-    gate: tuple[str, ...] = declare_option(
-        (),
-        "a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3', "
-        "'head_to_tail[tail].hallucination <= 0.2 @95%%', 'accuracy no worse than main by 0.02', 'cost per case <= "
-        "$0.01'; may be repeated, and adds to the gates of the ini file",
-        "CONDITION",
-    )
-    only_gate: tuple[str, ...] = declare_option(
-        (), "like --gate, but instead of the gates of the ini file; may be repeated", "CONDITION", kept=False
-    )
-    min_paired: float = declare_option(
-        0.9,
-        "share of the questions that run and baseline must have in common; below it the run is incomplete "
-        "(default 0.9)",
-        "SHARE",
-        per_project=True,
-    )
-    accept_change: tuple[str, ...] = declare_option(
-        (),
-        "what may differ from the baseline: scorers, prompt, params; otherwise a metric whose questions differ in one "
-        "of these is not compared (status 12)",
-        "CHANGE",
-        per_project=True,
-    )
-    quarantine: str | None = declare_option(
-        None,
-        "cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason and until (the "
-        "last day); they are asked and shown, but gates and the comparison with a baseline leave them out",
-        "FILE",
-        per_project=True,
-    )
-    plan: bool = declare_switch(
-        "ask nothing: print what the collected cases will take and, with --baseline, which loss they can show",
-        kept=False,
-    )
-    detect: float = declare_option(
-        0.02,
-        "for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)",
-        "LOSS",
-        kept=False,
-        per_project=True,
-    )
-    partial: bool = declare_switch(
-        "let the cases that -k, -m, --lf or node ids select decide the status alone, without gates; otherwise a gate "
-        "on some of a benchmark's cases is not decided (12)",
-        kept=False,
-    )
-    inject: tuple[str, ...] = declare_option(
-        (),
-        "play faults of the model under test, drawn by --seed: status=529:5%%, latency=10s:1%%, cut=2%% or "
-        "malformed_tool_call=3%%; may be repeated; the tag `fault` tells the cases that met one",
-        "FAULT",
-    )
-    shard: str | None = declare_option(
-        None, "this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts", "K/N"
-    )
-    stop_when_decided: bool = declare_switch(
-        "what --until-decided means without --max-cost", now="--until-decided", per_project=True
-    )
-    until_decided: bool = declare_switch(
-        "run the cases in random order and stop as soon as every gate is decided either way; with --max-cost, go on "
-        "where gates are still open, with the samples beyond --limit and then with more epochs (--epochs at most, "
-        "default 5), until that is spent"
-    )
-    max_error_share: float = declare_option(
-        0.01,
-        "share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)",
-        "SHARE",
-        per_project=True,
-    )
-    allow_plain_workers: bool = declare_switch(
-        "let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way can read and "
-        "change; prefer --tx ssh=HOST, or a tunnel",
-        kept=False,
-        per_project=True,
-    )
+    model: str | None = None
+    model_base_url: str | None = None
+    model_param: tuple[str, ...] = ()
+    answers: str | None = None
+    judge_model: str | None = None
+    judge_base_url: str | None = None
+    user_model: str | None = None
+    user_base_url: str | None = None
+    model_key_env: str | None = None
+    judge_key_env: str | None = None
+    user_key_env: str | None = None
+    judge_param: tuple[str, ...] = ()
+    gateway: str | None = None
+    batch: bool = False
+    share_greedy: bool = False
+    detach: bool = False
+    max_connections: int = 32
+    max_rpm: float | None = None
+    max_tpm: float | None = None
+    patience: float = 900.0
+    connect_timeout: float = 30.0
+    silence_timeout: float = 600.0
+    call_timeout: float = 1800.0
+    max_answer_mb: float = 64.0
+    max_cost: float | None = None
+    price: tuple[str, ...] = ()
+    prices: str | None = None
+    limit: int | None = None
+    epochs: int | None = None
+    seed: int = 0
+    data: str | None = None
+    mode: tuple[str, ...] = ()
+    program_env: str = "auto"
+    sandbox: str = "auto"
+    run: str | None = None
+    otel: bool = False
+    reports: str = "reports"
+    resume: str | None = None
+    replay: str | None = None
+    baseline: tuple[str, ...] = ()
+    gate: tuple[str, ...] = ()
+    only_gate: tuple[str, ...] = ()
+    min_paired: float = 0.9
+    accept_change: tuple[str, ...] = ()
+    quarantine: str | None = None
+    plan: bool = False
+    detect: float = 0.02
+    partial: bool = False
+    inject: tuple[str, ...] = ()
+    shard: str | None = None
+    stop_when_decided: bool = False
+    until_decided: bool = False
+    max_error_share: float = 0.01
+    allow_plain_workers: bool = False
     command_gate: tuple[str, ...] = field(default=(), compare=False)
     """Gates of the command line. A resumed run keeps these gates, but reads the gates of the ini file again."""
     given: frozenset[str] = field(default=frozenset(), compare=False)
@@ -341,10 +113,97 @@ def _redact_setting(name: str, value: Any) -> Any:
     return tuple(text.partition("=")[0] for text in value) if name.endswith("_param") else value
 
 
-OPTIONS = tuple(
-    replace(item.metadata["option"], name=item.name) for item in fields(Settings) if "option" in item.metadata
-)
-
+TABLE = """
+model MODEL  the model under test: gpt-4 (OpenAI, or any compatible server at --model-base-url; key from
+    OPENAI_API_KEY), local:smollm2 (embedded), local:/path/model.gguf, litellm:provider/name,
+    function:package.module:name, or KIND:name of an installed package. Default: local:smollm2 where the extra `local`
+    is installed
+model_base_url URL  where the model is served, for example http://127.0.0.1:8000/v1
+model_param NAME=VALUE  generation parameter for every call to the model; it overrides the benchmark's own:
+    --model-param temperature=0.7; may be repeated
+answers FILE  score ready-made answers in a model's place, and ask none: JSON lines with `id` and `answer` (and
+    `benchmark`, where two share an id)
+judge_model MODEL  the model that judges answers, named like --model; default: no judge
+judge_base_url URL  where the judge is served
+user_model MODEL project  the model that plays users in conversations, named like --model; default: the judge
+user_base_url URL project  where the model that plays users is served
+model_key_env NAME project fresh  environment variable with the key for --model's server. Default: OPENAI_API_KEY, which
+    is sent to OpenAI and to a base URL given here or in the configuration, and nowhere else
+judge_key_env NAME project fresh  environment variable with the key for the judge's server
+user_key_env NAME project fresh  environment variable with the key for the server of the model that plays users
+judge_param NAME=VALUE  generation parameter for every call to the judge; it overrides the scorer's own: --judge-param
+    max_tokens=2048; may be repeated
+gateway URL fresh  ask by way of gateways started with `evalsuite gateway`, which hold store, limits and keys for many
+    sessions; several, separated by commas, share the requests. A token goes into EVALSUITE_GATEWAY_TOKEN
+batch  ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered for
+    a few seconds, sent together, and waited for; each further step of an episode is a further batch
+share_greedy project  let equal requests with temperature 0 share one answer over all cases and epochs, which is paid
+    once; by default each request of a case is a draw of its own
+detach fresh  with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be
+max_connections N >=1  calls in flight at most, in all processes together (default 32)
+max_rpm N >=0.001  requests per minute at most
+max_tpm N >=0.001  tokens per minute at most
+patience SECONDS fresh  seconds before a call gives up on a server that is down or refuses for lack of capacity (default
+    900)
+connect_timeout SECONDS project fresh >=0.001  seconds to wait for a connection to be established (default 30)
+silence_timeout SECONDS project fresh >=0.001  seconds that a server may be silent before and within its answer (default
+    600); with --model-param stream=true long answers arrive piece by piece
+call_timeout SECONDS project fresh >=0.001  seconds that one call may take in total (default 1800)
+max_answer_mb N project fresh >=0.001  largest answer accepted, in MiB after decompression; a larger one is cut off
+    while it arrives (default 64)
+max_cost USD  spend limit in US dollars, over all sessions of a run: a call that might exceed it is not made, and the
+    remaining cases are errors
+price MODEL=PROMPT/COMPLETION  a model's price in US dollars per million tokens, instead of the shipped table's: --price
+    gpt-4=30/60; may be repeated
+prices FILE project fresh  TOML file of models' prices, such as "gpt-6-sol" = [2.0, 10.0] for prompt and completion in
+    US dollars per million tokens, in place of the shipped ones; --price goes before it
+limit N >=1  samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones
+epochs K >=1  how often each sample is asked, each time as a separate case (default 1)
+seed N  seed of every random choice (default 0)
+data DIR  folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark without a
+    subfolder uses its shipped samples
+mode [BENCHMARK=]MODE  mode in which a benchmark runs: treb=pot, or a bare name for every benchmark that has it; may be
+    repeated; an unknown name lists the available ones
+program_env NAME|FILE project  what programs that a model writes may import: own (this environment's packages),
+    treb-2025 (pandas 2.2.3 and what else TReB was released with), or a file of requirements; the last two are built by
+    uv once. Default: treb-2025 for TReB's official files, otherwise own
+sandbox TIER fresh  what holds programs that a model writes: auto (default: bubblewrap, else Landlock, on this machine),
+    bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server
+run NAME fresh  name of this run's folder (default: date, time and model)
+otel fresh  send OpenTelemetry spans of cases, calls and scores to OTEL_EXPORTER_OTLP_ENDPOINT (extra `otel`)
+reports DIR fresh  folder that holds the runs (default: reports)
+resume RUN fresh  continue an interrupted run, by name or `last`: only what is missing is asked
+replay RUN fresh  answer only from the store of this run, by name or `last`: no network; a missing answer is an error
+baseline RUN  a run to compare with, by name or folder; a regression exits with status 11; may be repeated, for example
+    with the last release and a protected one: a regression against any of them counts
+gate CONDITION  a condition that decides the exit status: 'head_to_tail.accuracy >= 0.3',
+    'head_to_tail[tail].hallucination <= 0.2 @95%%', 'accuracy no worse than main by 0.02', 'cost per case <= $0.01';
+    may be repeated, and adds to the gates of the ini file
+only_gate CONDITION fresh  like --gate, but instead of the gates of the ini file; may be repeated
+min_paired SHARE project  share of the questions that run and baseline must have in common; below it the run is
+    incomplete (default 0.9)
+accept_change CHANGE project  what may differ from the baseline: scorers, prompt, params; otherwise a metric whose
+    questions differ in one of these is not compared (status 12)
+quarantine FILE project  cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason
+    and until (the last day); they are asked and shown, but gates and the comparison with a baseline leave them out
+plan fresh  ask nothing: print what the collected cases will take and, with --baseline, which loss they can show
+detect LOSS project fresh  for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range
+    (default 0.02)
+partial fresh  let the cases that -k, -m, --lf or node ids select decide the status alone, without gates; otherwise a
+    gate on some of a benchmark's cases is not decided (12)
+inject FAULT  play faults of the model under test, drawn by --seed: status=529:5%%, latency=10s:1%%, cut=2%% or
+    malformed_tool_call=3%%; may be repeated; the tag `fault` tells the cases that met one
+shard K/N  this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts
+stop_when_decided project now=--until-decided  what --until-decided means without --max-cost
+until_decided  run the cases in random order and stop as soon as every gate is decided either way; with --max-cost, go
+    on where gates are still open, with the samples beyond --limit and then with more epochs (--epochs at most, default
+    5), until that is spent
+max_error_share SHARE project  share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)
+allow_plain_workers project fresh  let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way
+    can read and change; prefer --tx ssh=HOST, or a tunnel
+"""
+OPTIONS = read_option_table(TABLE, {item.name: str(item.type) for item in fields(Settings)})
+"""The options in the order of the table, with the types of the fields of `Settings`."""
 
 OWN_PACKAGES = ("auto", "own")  # with these values of `program_env`, no environment is built before collection
 

@@ -19,6 +19,7 @@ from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
+from evalsuite.samples.files import READERS
 from evalsuite.stats.correlation import ClusterDraws, Correlation, Statistic, pearson_r, spearman_rho
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         content = json.loads(text)
     except ValueError:
-        yield from _parse_lines(text, path)
+        yield from (record for _, record in READERS[".jsonl"](path))
         return
     if isinstance(content, list):
         yield from content
@@ -80,15 +81,6 @@ def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
             yield record | {"reference": content["references"][place]}
     else:
         yield content
-
-
-def _parse_lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise DatasetError(path, f"line {number}", f"invalid JSON ({error})", EXPECTED) from error
 
 
 def _read_record(record: Any, path: Path, where: str) -> RatedTable:
