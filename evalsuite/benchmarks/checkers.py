@@ -227,5 +227,4 @@ class Agreement:
         (folder / AGREEMENT).write_text(f"{json.dumps(asdict(self))}\n", "utf-8")
 
     def describe(self) -> str:
-        """Describe the agreement for a report."""
         return f"agrees in {self.agree:,} of {write_count(self.verdicts, 'verdict')} of the benchmark's own checker"

@@ -127,7 +127,6 @@ class EarlyGate:
         self._sample_of: dict[str, str] = {}
 
     def add_case(self, benchmark: str, row: Row) -> None:
-        """Add one finished case."""
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
             # Wait for the run's end: the metric counts samples, and a sample's result is known only after all of its
             # epochs.
@@ -221,7 +220,6 @@ class EarlyComparison:
         self._impossible = False
 
     def add_case(self, benchmark: str, row: Row) -> None:
-        """Add one finished case."""
         subject, score = self.subject, get_score(row, self.subject.metric)
         before = self._before.get(row.question)
         if benchmark != subject.benchmark or score is None or before is None or self._impossible:

@@ -87,7 +87,6 @@ class Measured:
         return cls(bench.tally, bench.derived, run.metrics(benchmark), bench.gone, missing)
 
     def list_metrics(self) -> tuple[str, ...]:
-        """List the names of all metrics."""
         asserts = not len(self.tally) or any(row.facts.get(ASSERTS, True) for row in self.tally)
         every = (*self.tally.metrics(), *self.derived, *([PASS_RATE] if asserts else []))
         return tuple(dict.fromkeys(every))

@@ -42,12 +42,10 @@ class QuarantineEntry:
     until: str  # The last day in quarantine, in ISO 8601.
 
     def matches_sample(self, benchmark: str, sample: str) -> bool:
-        """Tell whether the entry matches a sample."""
         pattern = ".*".join(map(re.escape, self.sample.split("*")))
         return benchmark == self.benchmark and re.fullmatch(pattern, sample, re.DOTALL) is not None
 
     def __str__(self) -> str:
-        """Describe the entry for remarks."""
         return f"{self.benchmark} {self.sample}"
 
 

@@ -46,7 +46,6 @@ class BoundBenchmark:
 
     @property
     def name(self) -> str:
-        """The benchmark's name."""
         return self.declaration.benchmark.name
 
     @property

@@ -148,7 +148,6 @@ class CaseFindings:
     def make_record(
         self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
-        """Make the case's record."""
         solved = self.solved
         declaration = case.bound.declaration
         if declaration.at_least is not None:
@@ -295,19 +294,6 @@ class KeptRecord(NamedTuple):
         )
 
 
-OPERATORS = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
-
 LONGEST_VALUE = 240  # Maximum characters of a shown value, as in pytest.
 
 
@@ -364,8 +350,8 @@ def _explain_node(node: ast.expr, names: Mapping[str, Any]) -> str:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return f"not {_explain_node(node.operand, names)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = _explain_node(node.left, names), _explain_node(node.comparators[0], names)
-        return f"{left} {OPERATORS[type(node.ops[0])]} {right}"
+        left, right = (ast.Name(_explain_node(side, names)) for side in (node.left, node.comparators[0]))
+        return ast.unparse(ast.Compare(left, node.ops, [right]))
     text = repr(_evaluate_expression(node, names))
     if len(text) <= LONGEST_VALUE:
         return text

@@ -117,7 +117,6 @@ class RunGateway:
         return bool(self.gateway.served)
 
     def describe_waiting_batches(self) -> list[str]:
-        """Describe each batch that the run waits for."""
         return self._pending.describe_waits() if self._pending is not None else []
 
     def get_usage(self) -> dict[str, Any] | None:

@@ -53,7 +53,6 @@ class RunSpec:
 
     @property
     def reports_folder(self) -> Path:
-        """The folder of all runs."""
         return self.root / self.settings.reports
 
     def make_info(self) -> dict[str, Any]:

@@ -39,7 +39,6 @@ class NotedScore(float):
         return f"{float.__repr__(self)} ({self.note})"
 
     def __str__(self) -> str:
-        """Show only the number."""
         return float.__repr__(self)
 
     def __reduce__(self) -> tuple[type[NotedScore], tuple[float, str]]:
@@ -60,7 +59,6 @@ class CaseScores(dict[str, float]):
         self._read = read
 
     def __getitem__(self, name: str) -> float:
-        """Return a score."""
         self._read.add(name)
         return super().__getitem__(name)
 

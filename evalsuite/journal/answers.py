@@ -190,7 +190,6 @@ class Answers:
         return sorted(key for key, request, answer, kept in rows if compute_checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:
-        """Count the answers."""
         return int(self._database.read_row("SELECT count(*) FROM answers")[0])
 
     def close(self) -> None:

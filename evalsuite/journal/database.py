@@ -112,7 +112,6 @@ class Database:
         self._db = self._connect()
 
     def read_rows(self, query: str, *values: object) -> list[Any]:
-        """Read all rows of a query."""
         with self._lock:
             try:
                 return self._db.execute(query, values).fetchall()

@@ -212,5 +212,4 @@ class Journal:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def close(self) -> None:
-        """Close the file."""
         self.answers.close()

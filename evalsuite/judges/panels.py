@@ -119,7 +119,6 @@ class Wording:
         return write_messages(sections, request, subject.media, system=self.describe_debater(debater))
 
     def write_summary_prompt(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
-        """Write the prompt of the summarizer."""
         text = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in spoken)])
         return [Message("system", SUMMARY_PROMPT), Message("user", text, parts=subject.media)]
 

@@ -89,7 +89,6 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """The run's name."""
         return self.path.name
 
     def info(self) -> dict[str, Any]:

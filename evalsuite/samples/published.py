@@ -19,16 +19,12 @@ FILE = "file"
 
 @dataclass(frozen=True, slots=True)
 class PublishedSet:
-    """A data set in its published form.
+    """A data set in its published form."""
 
-    Attributes:
-        files: patterns of the files below the data set's folder. The first pattern that matches any file counts.
-        fields: the fields of an item from which a sample is made.
-        read: yields the items of a file; None selects the reader of the file name's extension.
-    """
-
+    # Patterns of the files below the data set's folder. The first pattern that matches any file counts.
     files: tuple[str, ...]
-    fields: SampleFields
+    fields: SampleFields  # The fields of an item from which a sample is made.
+    # Yields the items of a file; None selects the reader of the file name's extension.
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 
     def find_files(self, folder: Path) -> list[Path]:

@@ -175,7 +175,6 @@ class ContainerHost:
         return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
 
     def build_command(self, name: str) -> list[str]:
-        """Build the command of one container."""
         limits = self._limits
         return [
             *(self._command, "run", "--rm", "--interactive", "--name", name, "--network", "none"),

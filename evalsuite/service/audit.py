@@ -66,5 +66,4 @@ class AuditLog:
             self._failing = False
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._file)

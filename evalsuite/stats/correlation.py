@@ -264,7 +264,6 @@ class ClusterDraws:
         ]
 
     def __len__(self) -> int:
-        """Return the number of resamples."""
         return len(self._draws)
 
     def interval(

@@ -85,8 +85,10 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
 
     Args:
         baseline: the baseline's scores (0 or 1), one per case.
-        candidate: the candidate's scores (0 or 1) for the same cases in the same order. Returns: The p-value; 1.0 if as
-            many cases are lost as won.
+        candidate: the candidate's scores (0 or 1) for the same cases in the same order.
+
+    Returns:
+        The p-value; 1.0 if as many cases are lost as won.
 
     Raises:
         ValueError: a value is neither 0 nor 1, or the lists differ in length.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -226,10 +227,7 @@ def _find_fewest(enough: Callable[[int], bool], start: int) -> int:
         if high > MOST_CASES:
             raise ValueError(f"more than {MOST_CASES} cases would be needed: ask for a larger difference")
         low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect_left(range(high), True, low + 1, key=enough)
 
 
 MOST_EPOCHS = 1000  # Largest number of epochs that the search tries.
@@ -283,12 +281,10 @@ class DifferenceVariance:
         """Compute how many epochs both runs need to show a loss on this many questions; None if 1,000 are too few."""
         if self.compute_detectable_loss(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
             return None
-        few, enough = 0, MOST_EPOCHS
-        while enough - few > 1:
-            middle = (few + enough) // 2
-            shown = self.compute_detectable_loss(questions, middle, middle) <= loss
-            few, enough = (few, middle) if shown else (middle, enough)
-        return enough
+        epochs = range(MOST_EPOCHS)
+        return bisect_left(
+            epochs, True, 1, key=lambda each: self.compute_detectable_loss(questions, each, each) <= loss
+        )
 
 
 def estimate_within_variance(epochs: Iterable[Sequence[float]]) -> float | None:

@@ -267,13 +267,9 @@ print(subprocess.run(command, **quiet).returncode)
 
 @dataclass(slots=True)
 class TexCheck:
-    """Checks LaTeX by compiling it; one instance compiles each reference once.
+    """Checks LaTeX by compiling it; one instance compiles each reference once."""
 
-    Attributes:
-        absent: the reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
-    """
-
-    absent: str = ""
+    absent: str = ""  # The reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
     _sandbox: Sandbox | None = None
     _known: dict[str, bool] = field(default_factory=dict)
 

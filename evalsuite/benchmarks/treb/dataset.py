@@ -31,7 +31,6 @@ class TrebOptions:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> TrebOptions:
-        """Read the options of a setup."""
         mode = {"published": True} if "published" in setup.modes else {}
         return read_options("TReB", cls, {**setup.args, **mode})
 

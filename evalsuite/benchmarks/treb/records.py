@@ -122,7 +122,6 @@ class RecordSource:
     where: str
 
     def make_error(self, field: str, found: str, expected: str) -> DatasetError:
-        """Make the error for an invalid field of the record."""
         return DatasetError(self.path, f"{self.where}, field {field!r}", found, expected)
 
 

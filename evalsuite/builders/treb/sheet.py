@@ -44,12 +44,10 @@ class Sheet:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
         return self.table.header[0]
 
     @cached_property
     def columns(self) -> dict[str, list[str | None]]:
-        """The cells of each column."""
         return {
             name: [None if row[place] in MISSING else row[place] for row in self.table.rows]
             for place, name in enumerate(self.names)

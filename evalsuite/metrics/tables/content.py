@@ -34,7 +34,6 @@ class Overlap:
     wanted: int = 0  # The number of wanted cells.
 
     def __add__(self, other: Overlap) -> Overlap:
-        """Add up two overlaps."""
         return Overlap(*map(add, astuple(self), astuple(other)))
 
     @property

@@ -65,7 +65,6 @@ class HtmlCell:
 
     @property
     def text(self) -> str:
-        """The normalised text."""
         return normalise_text("".join(self.texts))
 
 

@@ -69,7 +69,6 @@ class Matching:
         self._substrings = SubstringNames(*_number_elements(a, b, frequent))
 
     def count_matched(self) -> int:
-        """Count the matched elements."""
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
         while unmatched:

@@ -73,7 +73,6 @@ class TableMatch:
 
     @property
     def value(self) -> float:
-        """The table score."""
         content = self.content.overlap.f1
         return content * (3 * content + self.printed_form) / 4
 

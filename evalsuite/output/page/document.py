@@ -299,7 +299,6 @@ class CaseTable:
         self._database.close()
 
     def add(self, row: PageRow) -> None:
-        """Add a row."""
         values = _encode_key(row["case"]), _encode_key(row["benchmark"]), dumps([row[name] for name in PARTS])
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 

@@ -205,7 +205,6 @@ class CaseMetric:
     range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:
-        """Measure the metric on these cases."""
         value = self.measure(tally)
         return value if isinstance(value, Estimate | None) else Estimate(float(value), n=len(tally))
 

@@ -304,7 +304,6 @@ class ForkedProgram:
 
     @property
     def is_running(self) -> bool:
-        """Whether the program is running a round."""
         return self.deadline < math.inf
 
     def wait_for_death(self, seconds: float) -> bool:
@@ -345,7 +344,6 @@ class ForkedProgram:
         os.kill(self.pid, signal.SIGCONT)
 
     def kill(self, exceeded: str | None = None) -> None:
-        """Kill all processes of the program."""
         self.killed = True
         self.exceeded = self.exceeded or exceeded
         with contextlib.suppress(ProcessLookupError):  # the process has died already
