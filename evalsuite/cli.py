@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,89 +36,59 @@ MODULES = {
 }
 """Modules of the subcommands that are not implemented in the module `commands.COMMAND`."""
 
-COMMANDS = {
-    "init": {
-        "": CommandForm("init", "write a first case and a gate into a project; with --ci a CI workflow that is proven")
-    },
-    "doctor": {
-        "": CommandForm(
-            "doctor", "check, before a run spends anything, what works here: model, key, sandbox, extras, disk"
-        )
-    },
-    "plan": {
-        "": CommandForm("plan", "estimate, before anything is paid, what a suite will cost and which loss it can show")
-    },
-    "report": {
-        "": CommandForm("report", "print a run's report, computed again from its records"),
-        "case": CommandForm("show", "show one case: question, answer, target, scores and reasons"),
-        "page": CommandForm("view", "show runs in the browser: an index with trends, or one run's page"),
-    },
-    "gate": {
-        "": CommandForm(
-            "gate", "decide a run's gates, or other gates, again; the exit status is that of a run with these gates"
-        ),
-        "attack": CommandForm(
-            "attack", "put faults into a replay of a green run, and list those that its gates do not notice"
-        ),
-        "comment": CommandForm("comment", "post a verdict on the pull request or merge request of this CI job"),
-    },
-    "baseline": {
-        "": CommandForm("baseline", "show which run a baseline is, and who promoted it, when and why"),
-        "promote": CommandForm("promote", "make a run that passed the baseline of later runs"),
-    },
-    "compare": {
-        "": CommandForm("compare", "put runs side by side, the first being the baseline"),
-        "cases": CommandForm("diff", "list the cases that two runs answered differently"),
-        "tables": CommandForm("table_diff", "list the cells in which a table differs from the wanted table"),
-        "history": CommandForm("history", "show gated metrics over releases, and slow drift from a reference"),
-    },
-    "runs": {
-        "": CommandForm("runs", "list the runs, the newest first"),
-        "merge": CommandForm("merge", "join the shards of a run into one run"),
-        "prune": CommandForm("prune", "remove old runs"),
-        "verify": CommandForm(
-            "verify", "prove the report of a run or a bundle from the journal: checksums, records, every number"
-        ),
-    },
-    "export": {
-        "": CommandForm(
-            "export", "write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval"
-        ),
-        "cases": CommandForm(
-            "cases", "write a run's cases as samples, with targets to fill in; --failed: the failed ones"
-        ),
-        "paper": CommandForm("paper", "write the LaTeX tables and the appendix of a paper that compares runs"),
-        "bundle": CommandForm("bundle", "write a run as one file that can be verified and replayed offline"),
-        "submission": CommandForm("submit", "write a run's answers in the form that a benchmark's leaderboard takes"),
-    },
-    "judge": {
-        "": CommandForm("judge", "judge a run's answers again, and measure how far the judge can be trusted"),
-        "rank": CommandForm("rank", "let a judge compare the answers of two runs or more: win rates and ratings"),
-        "sheet": CommandForm("label", "write a sheet with a random part of a run's cases, which people label"),
-    },
-    "score": {
-        "": CommandForm("score", "score existing outputs"),
-        "traces": CommandForm("traces", "score traces and chat logs with a suite's benchmarks", takes_more=True),
-        "benchmark": CommandForm(
-            "benchmark", "compare a benchmark's scores with the verdicts of its own checker, read from files"
-        ),
-        "metrics": CommandForm("metaeval", "compare metrics with human ratings, and with known changes of tables"),
-    },
-    "build": {"": CommandForm("build", "make a benchmark's data from its sources")},
-    "gateway": {
-        "": CommandForm(
-            "gateway",
-            "serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set of keys",
-        )
-    },
-    "ray": {
-        "": CommandForm(
-            "ray",
-            "run a suite's shards on a Ray cluster, with one gateway, one report and one exit status",
-            takes_more=True,
-        )
-    },
-}
+TABLE = """
+init                       write a first case and a gate into a project; with --ci a CI workflow that is proven
+doctor                     check, before a run spends anything, what works here: model, key, sandbox, extras, disk
+plan                       estimate, before anything is paid, what a suite will cost and which loss it can show
+report                     print a run's report, computed again from its records
+report case=show           show one case: question, answer, target, scores and reasons
+report page=view           show runs in the browser: an index with trends, or one run's page
+gate                       decide a run's gates, or other gates, again; the exit status is that of a run with these
+    gates
+gate attack                put faults into a replay of a green run, and list those that its gates do not notice
+gate comment               post a verdict on the pull request or merge request of this CI job
+baseline                   show which run a baseline is, and who promoted it, when and why
+baseline promote           make a run that passed the baseline of later runs
+compare                    put runs side by side, the first being the baseline
+compare cases=diff         list the cases that two runs answered differently
+compare tables=table_diff  list the cells in which a table differs from the wanted table
+compare history            show gated metrics over releases, and slow drift from a reference
+runs                       list the runs, the newest first
+runs merge                 join the shards of a run into one run
+runs prune                 remove old runs
+runs verify                prove the report of a run or a bundle from the journal: checksums, records, every number
+export                     write cases or numbers for other tools: CSV, Parquet, LaTeX, JSON Lines, inspect, lm-eval
+export cases               write a run's cases as samples, with targets to fill in; --failed: the failed ones
+export paper               write the LaTeX tables and the appendix of a paper that compares runs
+export bundle              write a run as one file that can be verified and replayed offline
+export submission=submit   write a run's answers in the form that a benchmark's leaderboard takes
+judge                      judge a run's answers again, and measure how far the judge can be trusted
+judge rank                 let a judge compare the answers of two runs or more: win rates and ratings
+judge sheet=label          write a sheet with a random part of a run's cases, which people label
+score                      score existing outputs
+score traces+              score traces and chat logs with a suite's benchmarks
+score benchmark            compare a benchmark's scores with the verdicts of its own checker, read from files
+score metrics=metaeval     compare metrics with human ratings, and with known changes of tables
+build                      make a benchmark's data from its sources
+gateway                    serve one gateway to many sessions, and to any OpenAI client: one store, one limit, one set
+    of keys
+ray+                       run a suite's shards on a Ray cluster, with one gateway, one report and one exit status
+"""
+"""Each form of a command, with its summary. `=NAME` sets a name other than the last word, and `+` sets `takes_more`."""
+
+
+def _read_table() -> dict[str, dict[str, CommandForm]]:
+    commands: dict[str, dict[str, CommandForm]] = {}
+    for entry in re.split(r"\n(?! )", TABLE.strip()):
+        spec, _, summary = entry.partition("  ")
+        words, _, name = spec.rstrip("+").partition("=")
+        command, _, word = words.partition(" ")
+        form = CommandForm(name or word or command, " ".join(summary.split()), spec.endswith("+"))
+        commands.setdefault(command, {})[word] = form
+    return commands
+
+
+COMMANDS = _read_table()
 """Each command with its forms; the word after the command's name selects a form, and no word selects the first."""
 
 EARLIER = {"verify-benchmark": "score benchmark"} | {
