@@ -16,7 +16,7 @@ import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import OpenWorld, World, open_tools
 
-TASKS, POLICY = "tasks.json", "policy.md"
+TASKS, POLICY, SPLITS = "tasks.json", "policy.md", "split_tasks.json"
 DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The rewarded criteria if a task names no criteria.
 DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 """The methods of a world that get the parts of a task's `initialization_data`."""
@@ -48,6 +48,8 @@ class Tau2Options:
     user_tools: Sequence[str] = ()  # Names of the tools that only the customer may call.
     domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
+    split: str | None = None  # A name in the domain's `split_tasks.json`; None loads all tasks.
+    policy: str | None = None  # The agent's policy; None reads the domain's `policy.md`.
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Tau2Options:
@@ -69,15 +71,18 @@ class Tau2Options:
 
 async def make_initial_calls(world: Any, sample: Sample) -> None:
     """Make the calls that establish a task's initial state: initial data and actions, and tool calls of its history."""
-    for name, arguments, is_tool in sample.metadata["initial_calls"]:
+    # Copy the arguments, because a world may keep them as a part of its state and change them.
+    for name, data, arguments, is_tool in deepcopy(sample.metadata["initial_calls"]):
         method = _find_method(world, name)
+        if method is None and is_tool:
+            continue
         if method is None:
             raise SettingsError(f"tau2: task {sample.id} begins with {name!r}, and the world has no such method")
         try:
-            result = method(**arguments)
+            result = method(*data, **arguments)
             await result if inspect.isawaitable(result) else None
         except Exception:
-            # Ignore failing tool calls, because they may also have failed in the published conversation.
+            # Ignore unknown and failing tools, because these calls failed in the published conversation, too.
             if not is_tool:
                 raise
 
@@ -87,15 +92,19 @@ def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
     return method if callable(method) else None
 
 
-def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], bool]]:
-    """List the calls that establish a task's initial state; the last field tells whether it is a tool call."""
+def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
+    """List the calls that establish a task's initial state.
+
+    A call consists of a method's name, positional and named arguments, and whether it is a tool call.
+    """
     given = state.get("initialization_data") or {}
-    data = [(method, {"update_data": given[name]}, False) for name, method in DATA_METHODS.items() if given.get(name)]
-    actions = [
-        (call["func_name"], call.get("arguments") or {}, False) for call in state.get("initialization_actions") or []
-    ]
+    actions = state.get("initialization_actions") or []
     written = [call for message in state.get("message_history") or [] for call in message.get("tool_calls") or []]
-    return [*data, *actions, *((call["name"], call.get("arguments") or {}, True) for call in written)]
+    return [
+        *((method, [given[name]], {}, False) for name, method in DATA_METHODS.items() if given.get(name)),
+        *((call["func_name"], [], call.get("arguments") or {}, False) for call in actions),
+        *((call["name"], [], call.get("arguments") or {}, True) for call in written),
+    ]
 
 
 def _find_folder(setup: Setup) -> Path:
@@ -107,16 +116,23 @@ def _find_folder(setup: Setup) -> Path:
 
 def read_policy(setup: Setup) -> str:
     """Read the agent's policy."""
-    return read_text(_find_folder(setup) / POLICY)
+    policy = Tau2Options.from_setup(setup).policy
+    return read_text(_find_folder(setup) / POLICY) if policy is None else policy
 
 
 def load(setup: Setup) -> Dataset:
     """Load one sample per task."""
     path = _find_folder(setup) / TASKS
     options = Tau2Options.from_setup(setup)
+    chosen = None
+    if options.split is not None:
+        splits = path.with_name(SPLITS)
+        chosen = set(read_field(read_json(splits, dict), options.split, list, splits, "the splits"))
     samples, left_out = [], []
     for number, task in enumerate(read_json(path, list), 1):
         sample = _make_sample(require_type(task, dict, path, f"task {number}"), path, f"task {number}")
+        if chosen is not None and sample.id not in chosen:
+            continue
         users = {action["name"] for action in sample.metadata["actions"] if action.get("requestor") == "user"}
         if users <= set(options.user_tools):
             samples.append(sample)
@@ -143,7 +159,8 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
             "basis": basis,
             "env_assertions": list(criteria.get("env_assertions") or []),
             "nl_assertions": list(criteria.get("nl_assertions") or []),
-            "initial_state": task.get("initial_state"),
+            # The customer's tools in this task; None stands for all.
+            "user_tools": task.get("user_tools"),
             "initial_calls": _list_initial_calls(state),
             # The agent sees neither the customer's calls nor their results.
             "history": [

@@ -128,7 +128,8 @@ def _open_user(
     params: Any = {"temperature": 0, "max_tokens": persona.max_tokens}
     loop = tool_loop([], system=persona.write_role(sample), ending="text", max_turns=MAX_AGENT_TURNS, **params)
     greeted = dataclasses.replace(sample, input=(GREETING,))
-    own = EpisodeTools([tools[name] for name in persona.tools], [])
+    allowed = sample.metadata.get("user_tools")
+    own = EpisodeTools([tools[name] for name in persona.tools if allowed is None or name in allowed], [])
     episode = Episode(loop, greeted, persona.find_player(model), own, effects)
     rest = [tool for name, tool in tools.items() if name not in persona.tools]
     return UserEpisode(persona, episode), EpisodeTools(rest, opened.worlds)

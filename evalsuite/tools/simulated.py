@@ -257,7 +257,8 @@ class Persona:
         knows: facts that the person can tell when asked; None means `knows` of the sample's metadata.
         stop: when the person ends the conversation, as a clause that follows "when".
         max_tokens: limit of one line.
-        tools: names of the world's tools that the person uses and the agent does not have.
+        tools: names of the world's tools that the agent does not have. The person uses all of them, or those that the
+            list `user_tools` of the sample's metadata names.
     """
 
     goal: str | None = None

@@ -348,7 +348,8 @@ def test_the_customer_s_model_uses_its_own_tools(folder: Path) -> None:
 
 
 def test_calls_of_the_history_are_made_before_the_conversation(folder: Path) -> None:
-    called = {"role": "assistant", "tool_calls": [{"id": "c", "name": "cancel", "arguments": {"number": "R1"}}]}
+    calls = [{"id": "f", "name": "fly"}, {"id": "c", "name": "cancel", "arguments": {"number": "R1"}}]
+    called = {"role": "assistant", "tool_calls": calls}
     state = {"message_history": [{"role": "user", "content": "Cancel R1."}, called, {"role": "tool", "id": "c"}]}
     sample = load_with(folder, initial_state=state)
     solver: Any = TAU2.solver(setup(folder))
@@ -361,8 +362,8 @@ def test_calls_of_the_history_are_made_before_the_conversation(folder: Path) -> 
 
 def test_initial_data_is_given_to_the_world(folder: Path) -> None:
     class Depot(Rail):
-        def update_db(self, update_data: dict[str, str]) -> None:
-            self.tickets |= update_data
+        def update_db(self, changed: dict[str, str]) -> None:
+            self.tickets |= changed
 
     state = {"initialization_data": {"agent_data": {"R3": "booked"}, "user_data": None}}
     sample = load_with(folder, initial_state=state)
@@ -399,3 +400,50 @@ def test_a_task_that_names_no_criterion_is_rewarded_for_state_and_information(fo
     (folder / "tasks.json").write_text(json.dumps([task, {**TASK, "id": "8", "evaluation_criteria": None}]))
     basis = [sample.metadata["basis"] for sample in TAU2.load(setup(folder)).samples]
     assert basis == [["DB", "COMMUNICATE"], []]
+
+
+@pytest.mark.parametrize(("offered", "used"), [(None, ["restart"]), (["restart"], ["restart"]), ([], [])])
+def test_a_task_chooses_among_the_customer_s_tools(folder: Path, offered: list[str] | None, used: list[str]) -> None:
+    (folder / "tasks.json").write_text(json.dumps([{**TASK, "user_tools": offered}]))
+    (sample,) = TAU2.load(setup(folder)).samples
+    players = Players()
+    solver: Any = TAU2.solver(setup(folder))
+    asyncio.run(solver(sample, players))
+    tools = {(role, tuple(names)) for role, names, _, _ in players.asked}
+    assert tools == {("customer", tuple(used)), ("agent", ("look", "cancel"))}
+
+
+def test_a_split_chooses_tasks_and_the_policy_may_be_given(folder: Path) -> None:
+    (folder / "tasks.json").write_text(json.dumps([{**TASK, "id": name} for name in ("7", "8", "9")]))
+    (folder / "split_tasks.json").write_text(json.dumps({"base": ["9", "7"], "test": ["8"]}))
+    assert [sample.id for sample in TAU2.load(setup(folder, split="base")).samples] == ["7", "9"]
+    with pytest.raises(DatasetError, match=r"split_tasks.json.*'small'"):
+        TAU2.load(setup(folder, split="small"))
+    (folder / "policy.md").unlink()
+    solver: Any = TAU2.solver(setup(folder, policy="Be brief."))
+    assert solver.agent.protocol.system == "Be brief."
+
+
+def test_a_world_may_change_the_initial_data_that_it_received(folder: Path) -> None:
+    class Depot(Rail):
+        def update_db(self, trains: dict[str, list[str]]) -> None:
+            self.trains = trains
+
+        @tool
+        def couple(self, train: str, car: str) -> None:
+            """Couples a car to a train."""
+            self.trains[train].append(car)
+
+        def state(self) -> Any:
+            return self.trains
+
+    arguments = {"train": "T", "car": "dining"}
+    criteria = {"actions": [{"name": "couple", "arguments": arguments}], "reward_basis": ["DB"]}
+    sample = load_with(
+        folder, initial_state={"initialization_data": {"agent_data": {"T": ["mail"]}}}, criteria=criteria
+    )
+    (scorer,) = TAU2.scorers(setup(folder, world=Depot))
+    transcript = Transcript("", facts={"state": {"T": ["mail", "dining"]}})
+    for _ in range(2):
+        scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
+        assert (scores["db"], scores["reward"]) == (1, 1)
