@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
+    from evalsuite.gateway.loop import BackgroundLoop
 
 TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """The run's options that a build with a model also has."""
@@ -52,35 +53,12 @@ def select_model_settings(values: Mapping[str, Any]) -> Settings:
 class ModelSession:
     """A model whose requests run in a background event loop, so that Ctrl-C can interrupt the main thread."""
 
-    def __init__(self, settings: Settings, store: Path) -> None:
-        from evalsuite.gateway.loop import BackgroundLoop
-
-        self._background = BackgroundLoop()
-        self._settings, self._store = settings, store
-        self._gateway: Gateway | None = None
+    def __init__(self, settings: Settings, gateway: Gateway, background: BackgroundLoop) -> None:
+        self._settings, self._gateway, self._background = settings, gateway, background
         self.cut_off = 0
-        try:
-            self._gateway = self._background.run(self._open_gateway(store))
-        except BaseException:
-            self._background.close()
-            raise
-
-    async def _open_gateway(self, store: Path) -> Gateway:
-        # The store must be opened in the loop's thread.
-        from evalsuite.gateway.opening import make_credentials, open_gateway
-        from evalsuite.gateway.spend import read_prices
-        from evalsuite.journal.answers import Answers
-        from evalsuite.models.choice import open_backend
-
-        settings = self._settings
-        read_prices(settings.price)
-        open_backend(settings.model or "", settings.model_base_url, make_credentials(settings)).check()
-        return open_gateway(settings, Answers.open(store))
 
     async def ask(self, request: Request) -> Completion:
         """Send a request to the gateway; count truncated answers."""
-        if self._gateway is None:
-            raise RuntimeError("the session is not open")
         completion = await self._gateway.ask(request)
         self.cut_off += completion.finish_reason == "length"
         return completion
@@ -93,31 +71,38 @@ class ModelSession:
         model = ModelHandle(self, settings.model or "", settings.model_base_url, overrides=settings.model_params)
         self._background.run(work(model))
 
-    def close(self) -> None:
-        """Wait briefly for pending calls, because they cost money; store their answers, and cancel the other calls."""
-        if self._gateway is not None:
-            self._background.run(self._close_gateway(self._gateway))
-        self._background.close()
-
-    async def _close_gateway(self, gateway: Gateway) -> None:
-        await gateway.aclose()
-        from evalsuite.journal.answers import Answers
-
-        with closing(Answers.open(self._store, read_only=True)) as answers:
-            is_empty = not len(answers)
-        # Delete an empty store, because the model was never reached.
-        if is_empty:
-            self._store.unlink()
-
 
 @contextmanager
 def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
-    """Open a session for the duration of the block."""
+    """Open a session for the duration of the block; `store` is the file of the model's answers."""
+    from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.gateway.opening import make_credentials, open_gateway
+    from evalsuite.gateway.spend import read_prices
+    from evalsuite.journal.answers import Answers
+    from evalsuite.models.choice import open_backend
+
+    async def open_store() -> Gateway:
+        # The store must be opened in the loop's thread.
+        read_prices(settings.price)
+        open_backend(settings.model or "", settings.model_base_url, make_credentials(settings)).check()
+        return open_gateway(settings, Answers.open(store))
+
+    async def close_store(gateway: Gateway) -> bool:
+        # Wait briefly for pending calls, because they cost money; store their answers, and cancel the other calls.
+        await gateway.aclose()
+        with closing(Answers.open(store, read_only=True)) as answers:
+            return len(answers) == 0
+
     # Modules of the current directory must be importable for `function:package.module:name`, as they are under pytest.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    opened = ModelSession(settings, store)
+    background = BackgroundLoop()
     try:
-        yield opened
+        gateway = background.run(open_store())
+        try:
+            yield ModelSession(settings, gateway, background)
+        finally:
+            if background.run(close_store(gateway)):
+                store.unlink()  # An empty store is not kept: the model was never reached.
     finally:
-        opened.close()
+        background.close()

@@ -20,7 +20,7 @@ from evalsuite.output.reports.section import Chart, Column, Passage, Section, Se
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evalsuite.output.reports.section import Block, Cell, LabelledCases
 
@@ -94,16 +94,14 @@ def _tabulate(
     return Table(title, [Column(heading), *([Column(kind)] if several else []), *columns], rows)
 
 
-def _write_decider(line: LabelledCases) -> str:
-    return f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
-
-
 def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
     sentences = [PREFACE]
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders: dict[str, list[str]] = {}
     for line in lines:
-        deciders.setdefault(_write_decider(line), []).append(line.label)
+        judged = line.tally.values("accuracy_lm")
+        decider = f"the judge {line.view.judge or 'of the run'}" if judged else "exact match"
+        deciders.setdefault(decider, []).append(line.label)
     for decider, labels in deciders.items():
         where = f" for {', '.join(labels)}" if len(deciders) > 1 else ""
         sentences.append(f"Right is what {decider} says{where}.")
@@ -353,7 +351,14 @@ def _find_extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list
     """Return the number of combinations, and the minimum and mean of each correlation."""
     from evalsuite import stats
 
-    pairs = list(_list_combinations(judged, by_judge, by_rule))
+    pairs = []
+    for domain in sorted({domain for tally in judged for domain in tally.groups("domain")}):
+        for bucket in BUCKETS:
+            parts = [tally.where(domain=domain, bucket=bucket) for tally in judged]
+            rates = [(part.mean(by_judge), part.mean(by_rule)) for part in parts]
+            both = [(judge, rule) for judge, rule in rates if judge is not None and rule is not None]
+            if len(both) >= _FEWEST_RUNS:
+                pairs.append(([judge for judge, _ in both], [rule for _, rule in both]))
     correlations: dict[str, list[float]] = {}
     for correlation in (stats.spearman, stats.pearson):
         values = [correlation(*pair).statistic for pair in pairs]
@@ -362,19 +367,6 @@ def _find_extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list
     for values in correlations.values():
         shown += [min(values), sum(values) / len(values)] if values else [None, None]
     return shown
-
-
-def _list_combinations(
-    judged: Sequence[Tally], by_judge: str, by_rule: str
-) -> Iterator[tuple[list[float], list[float]]]:
-    domains = sorted({domain for tally in judged for domain in tally.groups("domain")})
-    for domain in domains:
-        for bucket in BUCKETS:
-            parts = [tally.where(domain=domain, bucket=bucket) for tally in judged]
-            rates = [(part.mean(by_judge), part.mean(by_rule)) for part in parts]
-            both = [(judge, rule) for judge, rule in rates if judge is not None and rule is not None]
-            if len(both) >= _FEWEST_RUNS:
-                yield [judge for judge, _ in both], [rule for _, rule in both]
 
 
 def _read_answer(view: RunView, row: Row) -> str:

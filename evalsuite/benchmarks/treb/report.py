@@ -112,15 +112,8 @@ def _compute_weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Column titles by the value of the fact `program`.
-PROGRAM_STATES = {
-    "ok": "ok",
-    "failed": "failed",
-    "package missing": "package missing",
-    "timed out": "timed out",
-    "printed nothing": "printed nothing",
-    "missing": "no program",
-}
+# Values of the fact `program`, in the order of their columns; "missing" has the title "no program".
+PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
 # Charts show the first of these metrics that was measured. The leaderboard also uses the judge's scores.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
@@ -269,7 +262,7 @@ def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
             Column("Run"),
             Column("Mode"),
             Column("Sandbox"),
-            *(Column(name, "count") for name in ("Cases", *PROGRAM_STATES.values())),
+            *(Column(name, "count") for name in ("Cases", *PROGRAM_STATES[:-1], "no program")),
         ]
         note = "Of ICoT the last program of a case. In PoT all but the first kind are zero on every metric."
         if packages:
@@ -286,16 +279,13 @@ LEADERBOARD_TITLE = "As on the leaderboard"
 
 def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
     """Return a subtask's highest mean score and its mode (TCoT, PoT or ICoT); None if no case was judged."""
-    scored = tally.scored(RANKING_METRIC).where(subtask=subtask)
-    modes = dict.fromkeys(COLUMN_OF.values())
-    means = [(_select_mode(scored, mode).mean(RANKING_METRIC), mode) for mode in modes]
+    rows: dict[str, list[Row]] = {mode: [] for mode in COLUMN_OF.values()}
+    for row in tally.scored(RANKING_METRIC).where(subtask=subtask):
+        rows[COLUMN_OF[row.tags["mode"]]].append(row)
+    means = [(Tally(tuple(cases)).mean(RANKING_METRIC), mode) for mode, cases in rows.items()]
     measured = [(mean, mode) for mean, mode in means if mean is not None]
     # Compare only the means, so that the first mode wins a tie.
     return max(measured, key=lambda pair: pair[0], default=None)
-
-
-def _select_mode(tally: Tally, mode: str) -> Tally:
-    return tally.where(lambda row: COLUMN_OF[row.tags["mode"]] == mode)
 
 
 def compute_skill_score(tally: Tally, skill: str) -> float | None:
@@ -306,7 +296,13 @@ def compute_skill_score(tally: Tally, skill: str) -> float | None:
 
 def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
     """Yield a table with the leaderboard's columns if any case was judged; `published` adds the authors' rows."""
-    rows: list[list[Cell]] = [_make_leaderboard_row(view) for view in views]
+    rows: list[list[Cell]] = []
+    for view in views:
+        scores = [compute_skill_score(view.tally, skill) for skill in RANKED]
+        best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := find_best_mode(view.tally, subtask.name))]
+        counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
+        overall = None if None in scores else _compute_mean(scores)
+        rows.append([view.label, *scores, overall, counts if best else None])
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
     note = (
@@ -326,13 +322,6 @@ def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterat
         )
     heads = [Column("Run"), *(Column(skill, "percent", 2) for skill in (*RANKED, "Overall")), Column("Best modes")]
     yield Table(LEADERBOARD_TITLE, heads, rows, note)
-
-
-def _make_leaderboard_row(view: RunView) -> list[Cell]:
-    scores = [compute_skill_score(view.tally, skill) for skill in RANKED]
-    best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := find_best_mode(view.tally, subtask.name))]
-    counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
-    return [view.label, *scores, None if None in scores else _compute_mean(scores), counts if best else None]
 
 
 PUBLISHED_KINDS = Path(__file__).parent / "data" / "published_kinds.json"
@@ -427,17 +416,16 @@ def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
     for row in tally:
         if row.epoch == 1:
             questions.setdefault(row.question[0], {})[row.tags["mode"]] = row
-    return [_choose_row(question, by_mode, modes) for question, by_mode in questions.items()]
-
-
-def _choose_row(question: str, by_mode: dict[str, Row], modes: Sequence[str]) -> Row:
-    wanted = next((mode for mode in modes if mode in by_mode), None)
-    if wanted is None and len(by_mode) > 1:
-        raise SettingsError(
-            f"{question} has answers in several modes ({', '.join(sorted(by_mode))}), and a submission has one answer: "
-            "name it with --mode, repeated in order of preference (--mode icot --mode tcot_markdown)"
-        )
-    return by_mode[wanted] if wanted else next(iter(by_mode.values()))
+    rows = []
+    for question, by_mode in questions.items():
+        wanted = next((mode for mode in modes if mode in by_mode), None)
+        if wanted is None and len(by_mode) > 1:
+            raise SettingsError(
+                f"{question} has answers in several modes ({', '.join(sorted(by_mode))}), and a submission has one "
+                "answer: name it with --mode, repeated in order of preference (--mode icot --mode tcot_markdown)"
+            )
+        rows.append(by_mode[wanted] if wanted else next(iter(by_mode.values())))
+    return rows
 
 
 def make_submission_line(record: Record, model: str) -> dict[str, Any]:

@@ -120,13 +120,6 @@ def write_lot_sql(seed: int, expression: str) -> str:
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
-def _write_bucket_sql(cut: Partition) -> str:
-    cases = " ".join(
-        f"WHEN popularity >= {cut.find_lowest_popularity(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1]
-    )
-    return f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
-
-
 def cut_by_popularity(workspace: Workspace, entities: str) -> Partition:
     """Cut the entities of a relation into buckets by their column `popularity`."""
     return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
@@ -142,7 +135,11 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
         for template, size in sizes.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
-    pool = f"(SELECT *, xor(lot, salt) AS ticket, {_write_bucket_sql(cut)} AS bucket FROM {salted})"
+    cases = " ".join(
+        f"WHEN popularity >= {cut.find_lowest_popularity(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1]
+    )
+    bucket = f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
+    pool = f"(SELECT *, xor(lot, salt) AS ticket, {bucket} AS bucket FROM {salted})"
     if max(sizes.values()) < _MOST_IN_ORDER:
         workspace.run_sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS
@@ -369,17 +366,15 @@ def _select_questions(drawn: Draw, cap: int) -> Selection:
     chosen, empty = {}, {}
     for template, buckets in drawn.items():
         seen = set(asked)
-        fresh = {bucket: list(_select_unseen(buckets[bucket].candidates, seen)) for bucket in BUCKETS}
+        fresh: dict[str, list[Candidate]] = {bucket: [] for bucket in BUCKETS}
+        for bucket, unseen in fresh.items():
+            for candidate in buckets[bucket].candidates:
+                if candidate.key not in seen:
+                    seen.add(candidate.key)
+                    unseen.append(candidate)
         count = min(cap, *map(len, fresh.values()))
         chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
         if not count:
             empty[template] = [bucket for bucket in BUCKETS if not fresh[bucket]]
         asked |= {each.key for candidates in chosen[template].values() for each in candidates}
     return Selection(chosen, cap, empty)
-
-
-def _select_unseen(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
-    for candidate in candidates:
-        if candidate.key not in seen:
-            seen.add(candidate.key)
-            yield candidate

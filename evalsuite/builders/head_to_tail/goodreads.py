@@ -88,7 +88,9 @@ class Book:
 
     def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
         """Return the answers of all editions that fit the question; nothing if the name of an author is missing."""
-        same_publisher = [each for each in self.editions if each.fits_question() and self._has_same_publisher(each)]
+        publisher = (self.main.publisher or "").lower()
+        fitting = filter(Edition.fits_question, self.editions)
+        same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
         same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
             return [each.year for each in same_publisher]
@@ -101,9 +103,6 @@ class Book:
             return [getattr(each, attribute) for each in same_year]
         authors = [names.get(author) for author in self.main.authors]
         return [] if None in authors else authors
-
-    def _has_same_publisher(self, other: Edition) -> bool:
-        return (other.publisher or "").lower() == (self.main.publisher or "").lower()
 
 
 class Goodreads(DumpSource):

@@ -55,7 +55,7 @@ ATTEMPTS = 2  # Maximum requests for a reply in the required form.
 
 
 class DraftDropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
-    """Raised to drop a draft, with the reason."""
+    """Raised to drop a model's draft of a question; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class QuestionPanel:
 
     async def write_question(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
         """Write one question about a table; if no table is given, the author invents a table about the topic."""
-        brief, text = words.BRIEFS[subtask], {"type": "string", "minLength": 1}
+        computed, text = subtask not in words.WRITTEN, {"type": "string", "minLength": 1}
         invented = {} if sheet else {"table": text}
-        last = "program" if brief.computed else "answer"
-        chain = {"type": "array", "items": {"type": "string"}, "minItems": words.STEPS if brief.computed else 1}
+        last = "program" if computed else "answer"
+        chain = {"type": "array", "items": {"type": "string"}, "minItems": words.STEPS if computed else 1}
         prompt = words.AUTHOR.format(
             given=words.INVENT.format(topic=topic) if sheet is None else "Below is a table.",
-            task=brief.task,
+            task=words.BRIEFS[subtask],
             steps=words.STEPS,
             last=words.LAST[last],
             keys=", ".join(f'"{key}"' for key in (*invented, "chain", "long_question", "question", last)),
@@ -110,12 +110,12 @@ class QuestionPanel:
             if isinstance(made, str):
                 raise DraftDropped(f"its invented table is not suitable: {made}")
             sheet = replace(made, name=f"invented_{topic}_{subtask}")
-        code = _find_code(draft["program"]) or draft["program"] if brief.computed else ""
-        answer = await self._run_program(sheet, code) if brief.computed else draft["answer"].strip()
+        code = _find_code(draft["program"]) or draft["program"] if computed else ""
+        answer = await self._run_program(sheet, code) if computed else draft["answer"].strip()
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
     async def demand_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
-        """Request marks from each judge; raise Dropped unless all are full marks."""
+        """Request marks from each judge; raise DraftDropped unless all are full marks."""
         marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
         prompt = words.DISCRIMINATOR.format(
             task=words.TASKS[subtask],
@@ -154,7 +154,7 @@ class QuestionPanel:
     async def _compare_answers(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
         """Tell which answers agree with the pair's answer, and whether all answers agree with each other."""
         if pair.program or not self.judges:
-            equal = is_same_answer if pair.program else _has_same_words
+            equal = is_same_answer if pair.program else lambda one, other: _split_name(one) == _split_name(other)
             first = [equal(answer, answers[0]) for answer in answers]
             return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
         prompt = words.COMPARER.format(
@@ -168,7 +168,7 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def check_subtask(self, pair: ModelPair, subtask: str) -> str:
-        """Ask a judge for a question's subtask; raise Dropped if this subtask needs an answer of another form."""
+        """Ask a judge for a question's subtask; raise DraftDropped if this subtask needs an answer of another form."""
         if not self.judges:
             return subtask
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
@@ -176,12 +176,12 @@ class QuestionPanel:
             kinds=kinds, question=pair.question, chain=json.dumps(pair.chain, ensure_ascii=False)
         )
         found: str = (await self._ask_for_json(self.judges[0], prompt, kind={"enum": list(words.TASKS)}))["kind"]
-        if found != subtask and not (found in words.BRIEFS and words.BRIEFS[found].computed == bool(pair.program)):
+        if found != subtask and (found not in words.BRIEFS or (found in words.WRITTEN) == bool(pair.program)):
             raise DraftDropped(f"it is a question of {found}")
         return found
 
     async def _ask_for_json(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
-        """Request a JSON object with exactly these properties; raise Dropped if no reply is such an object."""
+        """Request a JSON object with exactly these properties; raise DraftDropped if no reply is such an object."""
         schema = make_object_schema(**properties)
 
         def parse(text: str) -> dict[str, Any]:
@@ -299,14 +299,12 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     jobs: list[tuple[Sheet | None, str, str]] = [
         (sheet, subtask, "") for sheet in built.sheets.values() for subtask in args.subtasks or SUBTASKS
     ]
-    jobs += [(None, subtask, _choose_topic(number)) for number in range(args.zero_shot) for subtask in words.ZERO_SHOT]
+    for number in range(args.zero_shot):
+        rounds, place = divmod(number, len(words.TOPICS))
+        topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
+        jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
         opened.run_coroutine(lambda model: _make_pairs(_make_panel(args, model), built, jobs, progress))
-
-
-def _choose_topic(number: int) -> str:
-    rounds, place = divmod(number, len(words.TOPICS))
-    return f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
 
 
 def _make_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
@@ -361,7 +359,7 @@ async def _make_record(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Ask for a column's name; return question and table without the name, or raise Dropped with the last reason."""
+    """Make a question for a column's name, and the table without it; raise DraftDropped if no column is suitable."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")
@@ -402,10 +400,6 @@ def _list_nameable_columns(sheet: Sheet) -> list[int]:
         and sum(name.lower() in other.lower() for other in sheet.names) == 1
         and not any(name.lower() in cell for cell in elsewhere)
     ]
-
-
-def _has_same_words(one: str, other: str) -> bool:
-    return _split_name(one) == _split_name(other)
 
 
 def _split_name(name: str) -> list[str]:

@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class SubtaskBrief:
-    """A subtask for which models write questions; `computed` tells whether a program can find the answer."""
-
-    task: str
-    computed: bool = True
-
-
-# Keys are the names of the subtasks' files, without the suffix. Source of the tasks: arXiv 2506.18421, Table 1 and
-# appendix.
+# The tasks for which models write questions, by the name of the subtask's file without its suffix. Source: arXiv
+# 2506.18421, Table 1 and appendix.
 BRIEFS = {
-    "Table_General_Operations": SubtaskBrief(
-        "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share"
-    ),
-    "Table_Retrieval": SubtaskBrief("find one fact of the table from a description of its row and column"),
-    "Table_Fact_Checking": SubtaskBrief(
-        "state something about the table that is true or false, and ask whether it is; the answer is True or False"
-    ),
-    "Table_Summary": SubtaskBrief(
-        "ask for a summary of the table; the answer is one, of at most 100 words", computed=False
-    ),
-    "Table_Title_Naming": SubtaskBrief("ask for a title of the table; the answer is a fitting one", computed=False),
-    "Table_Plausibility_Verification": SubtaskBrief(
-        "ask whether a value, a unit or a relation in the table is plausible, and why; the answer says so",
-        computed=False,
-    ),
-    "Table_Domain-specific_Operations": SubtaskBrief(
-        "apply a formula of the table's own field (finance, sport, medicine, ...) to its cells; the question names it"
-    ),
-    "Table_Outlier_Detection": SubtaskBrief("find outliers of a column by a rule that the question states"),
-    "Table_Correlation_Analysis": SubtaskBrief("measure how two columns go together, by a coefficient that is named"),
-    "Table_Hypothesis_Testing": SubtaskBrief("test a hypothesis about columns, by a named test at a named level"),
-    "Multi-step_Retrieval": SubtaskBrief("find a cell over several dependent look-ups"),
-    "Multi-step_Fact_Checking": SubtaskBrief(
-        "check a statement that takes several calculations; the answer is True or False"
-    ),
-    "Multi-step_Operations": SubtaskBrief("calculate a number over several dependent operations"),
-    "Multi-step_Correlation_Analysis": SubtaskBrief("derive two columns and then measure how they go together"),
-    "Multi-step_Hypothesis_Testing": SubtaskBrief("select or derive groups, then test a hypothesis by a named test"),
-    "Multi-step_Conditional_Calculation": SubtaskBrief(
-        "calculate a number whose formula depends on conditions in the data"
-    ),
+    "Table_General_Operations": "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share",
+    "Table_Retrieval": "find one fact of the table from a description of its row and column",
+    "Table_Fact_Checking": "state something about the table that is true or false, and ask whether it is; the "
+    "answer is True or False",
+    "Table_Summary": "ask for a summary of the table; the answer is one, of at most 100 words",
+    "Table_Title_Naming": "ask for a title of the table; the answer is a fitting one",
+    "Table_Plausibility_Verification": "ask whether a value, a unit or a relation in the table is plausible, and "
+    "why; the answer says so",
+    "Table_Domain-specific_Operations": "apply a formula of the table's own field (finance, sport, medicine, ...) "
+    "to its cells; the question names it",
+    "Table_Outlier_Detection": "find outliers of a column by a rule that the question states",
+    "Table_Correlation_Analysis": "measure how two columns go together, by a coefficient that is named",
+    "Table_Hypothesis_Testing": "test a hypothesis about columns, by a named test at a named level",
+    "Multi-step_Retrieval": "find a cell over several dependent look-ups",
+    "Multi-step_Fact_Checking": "check a statement that takes several calculations; the answer is True or False",
+    "Multi-step_Operations": "calculate a number over several dependent operations",
+    "Multi-step_Correlation_Analysis": "derive two columns and then measure how they go together",
+    "Multi-step_Hypothesis_Testing": "select or derive groups, then test a hypothesis by a named test",
+    "Multi-step_Conditional_Calculation": "calculate a number whose formula depends on conditions in the data",
 }
+# The subtasks whose answers the author writes, because no program can compute them.
+WRITTEN = {"Table_Summary", "Table_Title_Naming", "Table_Plausibility_Verification"}
 STEPS = 3  # Minimum number of steps in a question's chain of steps.
 FULL = 5  # The best mark that a discriminator (a model that rates questions) can give.
 COLUMN_NAMING = "Table_Column_Naming"
-TASKS = {name: brief.task for name, brief in BRIEFS.items()} | {
+TASKS = BRIEFS | {
     COLUMN_NAMING: "name a column that has lost its name",
     "Table_Query": "give the cell, row or column at a place that the question names",
     "Table_Selection": "list or count the rows that meet conditions",
