@@ -144,7 +144,7 @@ def make_cases(
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
-    # Keep all canaries (cases that test the judge), because they need no model call and are more reliable together.
+    # Keep all canaries (cases that test the judge): they need no model call, and together test the judge more reliably.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
@@ -196,7 +196,7 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
 
 
 def _write_id_without_mode(sample: SampleSource) -> str:
-    # Remove the mode from the end of a sample's id, where it is if the benchmark runs in several modes.
+    # If a benchmark runs in several modes, the id of each sample ends with the mode.
     if not isinstance(sample, Sample):
         return sample.id
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))

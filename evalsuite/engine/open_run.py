@@ -427,7 +427,7 @@ class OpenRun:
 
     @property
     def status(self) -> Status | None:
-        """The run's exit status, regardless of pytest's own status; None before `conclude`."""
+        """The run's exit status, regardless of pytest's own status; None before `finish_run`."""
         if self.verdict is None:
             return None
         if self.detached:

@@ -25,7 +25,7 @@ from evalsuite.core.settings import (
 from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from evalsuite.decisions.quarantine import Quarantine
@@ -163,14 +163,12 @@ def _refuse_unnamed_code(settings: Settings, run: str) -> None:
 
 def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
     """Return the options that the user must repeat to resume a run, each with a space before it."""
-    return "".join(f" {shlex.quote(option)}" for option in _list_repeated_options(settings))
-
-
-def _list_repeated_options(settings: Mapping[str, Any]) -> Iterator[str]:
-    for option in OPTIONS:
-        value = str(settings.get(option.name) or "")
-        if option.name in {*MODELS, *ADDRESSES} and (value.startswith(CODE) or HIDDEN in value):
-            yield f"{'-o' if option.per_project else ''}{option.shown_name}={value}"
+    options = [(option, str(settings.get(option.name) or "")) for option in OPTIONS]
+    return "".join(
+        " " + shlex.quote(f"{'-o' if option.per_project else ''}{option.shown_name}={value}")
+        for option, value in options
+        if option.name in {*MODELS, *ADDRESSES} and (value.startswith(CODE) or HIDDEN in value)
+    )
 
 
 def _take_lease(settings: Settings) -> Lease | None:

@@ -51,7 +51,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     )
     for number, letter, place in (("1", "a", "first"), ("2", "b", "second"))
 }
-"""Synonyms of the two scores' labels, by label."""
+"""For each label of the scores of two answers, the synonyms that judges write instead of the label."""
 
 _NOUN = r"(?:answer|assistant|response|model|option|candidate)"
 _WINS = (

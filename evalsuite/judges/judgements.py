@@ -23,7 +23,8 @@ PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 PREFERENCE = "preference"  # The name of a comparison's score: the preference for the first of two answers, from 0 to 1.
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-VERSION = 4  # Part of each signature. Increase it if the reading or combining of answers changes, but not the prompts.
+# The version of reading and combining answers, as part of each signature. Prompts are part of a signature anyway.
+VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 

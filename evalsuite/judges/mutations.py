@@ -49,7 +49,7 @@ VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did
 CODE = re.compile(r"```|^(?: {2,}|\t)(?![-*•\d])\S", re.MULTILINE)
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 STEP = re.compile(r"(?:First|Second|Third|Then|Next|After that|Finally|Lastly)\b")
-PASSAGES = ("passages", "contexts", "documents")  # Keys (of metadata or facts) of the passages that an answer cites.
+PASSAGES = ("passages", "contexts", "documents")  # Keys under which metadata or facts contain the cited passages.
 
 
 def _choose_other_number(number: str, rng: Random) -> str:

@@ -44,24 +44,24 @@ REASON = (
     r"\s{0,3}(?:[.!]{0,3}|\([^()\n]{1,200}\)[.!]?|(?:[.!:;,|]|\s[-\u2013\u2014]{1,2})\s(?P<why>.+)|"
     r"\s(?P<because>(?:because|since|as it)\b.+))"
 )
-"""The end of a statement: nothing, a remark in brackets, or a reason after a delimiter."""
+"""Matches the end of a statement: nothing, a remark in brackets, or a reason after a delimiter."""
 BETWEEN = rf"{REMARK}?(?:[,;.|]{{1,2}}\s{{0,3}}(?:and )?|\s{{1,3}}and |\s{{1,3}}\|\s{{0,3}}|$)"
-"""The end of one of several statements in a line."""
+"""Matches the end of one of several statements in a line."""
 
 HEDGE = re.compile(
     r"\W*(?:(?:\w+\W+)?(?:but|if|unless|or|no(?=,)|less|minus|plus|wait|actually|al?though|however|except|perhaps|maybe|"
     r"rather)|well|to|up to|sa(?:id|ys)|claims?|according)\b",
     re.IGNORECASE,
 )
-"""The beginning of a reason that retracts the value or quotes it."""
+"""Matches the beginning of a reason that retracts or quotes the value."""
 RETRACTION = (
     r"^no(?=,)|wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|"
     r"let me re\w+|(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
 )
 RETRACTED = re.compile(rf"\b(?:{RETRACTION})\b", re.IGNORECASE)
-"""Words after the last statement that suggest that the judge has changed a value."""
+"""Matches words after the last statement that suggest that the judge has changed a value."""
 CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall|final(?:ly)?)\b", re.IGNORECASE)
-"""Words that suggest that another verdict follows."""
+"""Matches words that suggest that another verdict follows."""
 
 
 Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether it is quoted.

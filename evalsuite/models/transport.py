@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.models.credentials import Access
 
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
-"""Seconds of silence before the first probe and between probes, and their number: routers drop idle connections."""
+"""Probes of idle connections, which routers would drop: seconds before the first, between two, and their number."""
 
 ACCEPTED = "gzip, deflate"
 DECOMPRESSED_AT_ONCE = 2**20

@@ -81,8 +81,7 @@ def numeric_match() -> TargetScorer:
 
 
 def _match_any_number(answer: str, targets: text.Targets) -> float:
-    several = [targets] if isinstance(targets, (str, int, float)) else targets
-    return max(numbers.numeric_match(answer, target) for target in several)
+    return max(numbers.numeric_match(answer, target) for target in _list_targets(targets))
 
 
 def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:

@@ -184,13 +184,13 @@ def _make_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Inte
 
 
 MOST_AT_RISK = 0.75
-"""Maximum share of the capital that a bet may risk: the paper's c for intervals of a fixed sample size."""
+"""Maximum share of the capital that a bet may risk: c in Waudby-Smith and Ramdas, for a fixed sample size."""
 
 BET_HALVINGS = 30  # Number of bisection steps, enough for nine digits.
 
 
 FEWEST_AMOUNTS = 30
-"""Minimum clusters. The upper bound of lognormal amounts (sigma 1) fails in 5% of samples of 20, in 3% of 30."""
+"""Minimum clusters. For lognormal amounts (sigma 1), the upper bound fails in 5% of samples of 20, in 3% of 30."""
 
 
 def amount_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power for an equal model: 5% may stay undecided, the same share that a test may wrongly call worse.
+# The power for an equal model: 5% of verdicts may stay undecided, as many as a test may wrongly report as worse.
 EQUAL_PASSES = 0.95
 
 

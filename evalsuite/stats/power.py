@@ -255,7 +255,7 @@ class DifferenceVariance:
         return (self.between + self.within / before + self.within / after + widened) * self.crowding
 
     def _compute_widening(self, after: int) -> float:
-        """Compute the dispersion that a loss adds; epochs average the same share of it as of the other variance."""
+        """Compute the dispersion that a loss adds; epochs reduce it by the same share as the variance."""
         noise = self.within / (self.between + self.within) if self.within else 0.0
         return self.dispersion * (1 - noise + noise / after)
 

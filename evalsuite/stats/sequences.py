@@ -173,7 +173,7 @@ def _compute_log_choose(n: int, k: int) -> float:
 
 
 GRID = 1000  # Number of cells of the range: bounds are rounded outwards to a thousandth of the range.
-TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk; c in the paper.
+TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk; c in Waudby-Smith and Ramdas.
 
 
 class BoundedSequence:
