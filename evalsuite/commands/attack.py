@@ -139,7 +139,6 @@ class _Attack:
         return next(row.case for row in self.run_.all_rows() if not row.case.startswith("-"))
 
     def _find_best(self) -> dict[str, float]:
-        """Find the best score of each metric among the run's cases."""
         best: dict[str, float] = {}
         for name, bench in self.run_.benchmarks.items():
             for row in bench.tally:

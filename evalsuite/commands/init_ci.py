@@ -293,7 +293,6 @@ class _Proof:
 
 
 def _map_answers(records: Path) -> dict[str, str]:
-    """Map each question of a run to its expected answer as text."""
     answers = {}
     for line in records.read_bytes().splitlines():
         record = json.loads(line)

@@ -102,7 +102,6 @@ def run_judge(options: argparse.Namespace) -> int:
 
 
 def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
-    """Select the judges' results for the named scores; all results if no score is named."""
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
         raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")

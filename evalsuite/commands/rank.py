@@ -44,8 +44,6 @@ EMPTY = "(The answer is empty.)"
 
 @dataclass(frozen=True, slots=True)
 class _AnswersOfRun:
-    """A run's answers to one benchmark, by case."""
-
     run: str
     folder: Path
     benchmark: str
@@ -111,7 +109,6 @@ def _read_answers(name: str, options: argparse.Namespace) -> _AnswersOfRun:
 def _compare_runs(
     first: _AnswersOfRun, second: _AnswersOfRun, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
-    """Let one judge compare two runs on the cases that both runs answered."""
     cases = [case for case in first.records if case in second.records]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no case in common that both answered")

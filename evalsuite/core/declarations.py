@@ -116,7 +116,6 @@ class Declarations:
         return {**getattr(declaration, "args", {}), **over}
 
     def _read_test_declaration(self, place: str) -> object:
-        """Return the argument of `@benchmark` in a test file."""
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")
@@ -190,7 +189,6 @@ def _parse(file: Path) -> ast.Module:
 
 
 def _list_decorators(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """List the `@benchmark` decorators of the functions among these syntax nodes."""
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from filter(_is_benchmark_decorator, node.decorator_list)

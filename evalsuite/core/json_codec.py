@@ -27,10 +27,10 @@ Read = TypeVar("Read")
 def dumps(value: Any) -> str:
     """Write compact JSON; equal data always gives equal text."""
     try:
-        text = _write_compact_json(value)
+        text = _ENCODER.encode(value)
     except (TypeError, ValueError):
         # A scorer may put any data into its facts; data that JSON cannot represent must not end the run.
-        text = _write_compact_json(_make_writable(value))
+        text = _ENCODER.encode(_make_writable(value))
     # A model may write a lone surrogate, which cannot be encoded as UTF-8.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -38,10 +38,6 @@ def dumps(value: Any) -> str:
 def digest(value: Any) -> str:
     """Compute a fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
-
-
-def _write_compact_json(value: Any) -> str:
-    return _ENCODER.encode(value)
 
 
 def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
@@ -250,7 +246,6 @@ def record_schema() -> Plain:
 
 
 def _split_docstring(described: type) -> tuple[str, dict[str, str]]:
-    """Split a class's docstring into its first line and its attributes' texts."""
     head, _, attributes = inspect.cleandoc(described.__doc__ or "").partition("\n\nAttributes:\n")
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return head.partition("\n")[0], {name: " ".join(text.split()) for name, text in entries}

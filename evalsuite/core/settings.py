@@ -284,7 +284,6 @@ def _derive_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_comparison(settings: Settings) -> None:
-    """Check the settings of comparisons."""
     if not 0 < settings.detect < 1:
         raise SettingsError(f"evalsuite_detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
     for name in ("min_paired", "max_error_share"):

@@ -182,11 +182,8 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
     # After the other changes, sort corruptions by severity instead of first appearance, because few tables have all.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
-    return [GridLine(key[0], key[1], len(scores[key]), _mean(scores[key]), tuple(broken.get(key, ()))) for key in keys]
-
-
-def _mean(values: Sequence[tuple[str, float]]) -> float:
-    return sum(score for _, score in values) / len(values)
+    means = {key: sum(score for _, score in scored) / len(scored) for key, scored in scores.items()}
+    return [GridLine(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
 
 
 def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:

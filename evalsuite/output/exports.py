@@ -11,7 +11,6 @@ from evalsuite.decisions.verdict import estimate_metric
 if TYPE_CHECKING:
     from evalsuite.core.types import Message, Record
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate
 
 
 Exported = TypeVar("Exported")
@@ -53,14 +52,9 @@ def _make_lm_eval_values(run: Run, name: str) -> dict[str, float | str]:
         estimate = estimate_metric(run, name, metric)
         if estimate is not None:
             values[f"{metric},none"] = estimate.value
-            values[f"{metric}_stderr,none"] = _compute_standard_error(estimate)
+            low, high = estimate.low, estimate.high
+            values[f"{metric}_stderr,none"] = "N/A" if low is None or high is None else (high - low) / WIDTH
     return values
-
-
-def _compute_standard_error(estimate: Estimate) -> float | str:
-    if estimate.low is None or estimate.high is None:
-        return "N/A"
-    return (estimate.high - estimate.low) / WIDTH
 
 
 INSPECT_FORMAT = 2

@@ -101,7 +101,6 @@ def _sum_collected_cases(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str,
 
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
-    """Write one journal from all shards' journals, then export its records."""
     journal = Journal(target / JOURNAL)
     journal.begin_session(
         min(info["started"] for info in infos),

@@ -190,8 +190,6 @@ class Run:
 
 
 class _Records(Sequence["Record"]):
-    """The records of some cases of a run, read from the file when used."""
-
     def __init__(self, run: Run, cases: Sequence[str]) -> None:
         self._run, self._cases = run, cases
 

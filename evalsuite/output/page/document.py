@@ -185,7 +185,6 @@ class Chunks:
             self._inside.append((name, packed.result()))
 
     def _write(self, name: str, packed: Iterable[str]) -> None:
-        """Write a chunk's file atomically."""
         file = self._folder / f"{name}.js"
         draft = file.with_name(f".{file.name}.draft")
         with draft.open("w", encoding="ascii") as stream:

@@ -93,7 +93,6 @@ def write_comparison_page(
 
 
 def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
-    """Write the page and its chunks."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
     with ExitStack() as stack:

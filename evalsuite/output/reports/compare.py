@@ -130,7 +130,6 @@ def _find_bench(runs: Sequence[Run], name: str) -> RunBenchmark:
 
 
 def _is_lower_better(runs: Sequence[Run], name: str, metric: str) -> bool:
-    """Tell whether lower values of a metric are better, according to any of the runs."""
     return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
 
 

@@ -201,7 +201,6 @@ def _unescape_line(line: str) -> str:
 
 
 def _unescape_cell(cell: str) -> str:
-    """Unescape a table's cell, keeping its width and alignment."""
     plain = unescape_markdown(cell)
     return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
 

@@ -50,7 +50,6 @@ def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchm
 
 
 def _insert_before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
-    """Insert further tables before the first folded block."""
     folded = (at for at, block in enumerate(blocks) if block.folded)
     first = next(folded, len(blocks))
     return [*blocks[:first], *added, *blocks[first:]]
@@ -221,7 +220,6 @@ def _remove_details(message: str) -> str:
 
 
 def _shows_cases(section: Section) -> bool:
-    """Tell whether a benchmark's own section shows texts of its worst cases."""
     return any(isinstance(block, Passage) and block.folded for block in section.blocks)
 
 
@@ -260,7 +258,6 @@ def _make_passage(record: Record, metric: str) -> Passage:
 
 
 def _show_judgements(record: Record) -> list[Passage]:
-    """Show the complete messages of a case's judges."""
     if not record.logs:
         return []
     from evalsuite.output.reports.judges.ballots import write_log

@@ -144,15 +144,11 @@ def write_heading(verdict: Verdict, model: str | None) -> str:
     """Write the report's first lines: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape_markdown(model or 'no model')}: {verdict.headline}"]
     reasons = [*verdict.reasons, *verdict.remarks]
-    lines += [f"- {_escape_reason(line)}" for line in reasons[:MOST_REASONS]]
+    # A reason is shortened and put on one line, because it may quote a server's error page.
+    lines += [f"- {escape_markdown(shorten_to_ends(line, LONGEST_REASON))}" for line in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
         lines.append(f"- and {len(reasons) - MOST_REASONS} more")
     return "\n\n".join((lines[0], "\n".join(lines[1:]))) if len(lines) > 1 else lines[0]
-
-
-def _escape_reason(text: str) -> str:
-    """Escape a reason and put it on one line, because a reason may quote a server's error page."""
-    return escape_markdown(shorten_to_ends(text, LONGEST_REASON))
 
 
 def append_step_summary(text: str, short: str) -> str:

@@ -71,8 +71,6 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 @dataclass
 class _SignatureGroup:
-    """The cases whose scores have the same signature."""
-
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.

@@ -80,7 +80,6 @@ def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
 
 
 def _list_aspects(cases: Sequence[JudgedCase]) -> list[str]:
-    """List the aspects of cases in which one answer is scored."""
     named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
     return list(dict.fromkeys(named))
 

@@ -196,7 +196,6 @@ def _tabulate_corrected_means(
 def _compare_judges(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
-    """Compare each pair of judges on the labelled cases that both scored."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
@@ -273,7 +272,6 @@ def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | N
 
 
 def _tabulate_order_biases(judges: Sequence[JudgeResults]) -> list[Table]:
-    """Tabulate the biases of judges that compared two answers."""
     return [
         tabulate_biases(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
         for judge in judges
