@@ -202,6 +202,8 @@ max_error_share SHARE project  share of errors among a gated benchmark's cases t
 allow_plain_workers project fresh  let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way
     can read and change; prefer --tx ssh=HOST, or a tunnel
 """
+"""Each option of a session: its name, placeholder, marks and help; `read_option_table` describes the marks."""
+
 OPTIONS = read_option_table(TABLE, {item.name: str(item.type) for item in fields(Settings)})
 """The options in the order of the table, with the types of the fields of `Settings`."""
 

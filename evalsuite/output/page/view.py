@@ -24,7 +24,7 @@ from evalsuite.results.run_folders import RunFolder, explain_interruption, repla
 from evalsuite.results.runs import load_run
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
-QUIET = 600.0  # Seconds without a new record after which a run counts as killed, if its lock is inconclusive.
+QUIET = 600.0  # If a run's lock is inconclusive: seconds without a new record until it counts as killed.
 
 
 def is_in_progress(folder: RunFolder) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # maximum characters of each text; `evalsuite report case --full` prints complete texts
 INDENT = 10
-# A worker sends only the text of a block. Only labels begin a line; lines of questions and answers are indented.
+# Read scores from a block's text, because workers send only the text. Only a label can begin a line.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 

@@ -74,8 +74,7 @@ class _SignatureGroup:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
-    # Per case and judge with expected values: whether the scores behind one of these values have a low total
-    # probability.
+    # For each case and judge: whether some expected score comes from scores with a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property
