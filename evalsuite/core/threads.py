@@ -61,6 +61,12 @@ def _make_raisable(error: BaseException) -> BaseException:
     return stand_in
 
 
+async def call_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call an async function here, or a plain function in a thread; await the result if it is awaitable."""
+    result = await (function(*args, **kwargs) if is_async(function) else run_in_thread(function, *args, **kwargs))
+    return await result if inspect.isawaitable(result) else result
+
+
 def is_async(function: object) -> bool:
     """Tell whether a call of a function or callable object returns a coroutine."""
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004

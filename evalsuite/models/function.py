@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import digest, dumps, encode_request
-from evalsuite.core.threads import RaisedInThread, is_async, run_in_thread
+from evalsuite.core.threads import RaisedInThread, call_function
 from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_usage, split_reasoning
 from evalsuite.models.embeddings_format import encode_vector
@@ -92,7 +92,7 @@ class FunctionBackend:
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
-            returned = await self._call_function(function, plain["messages"], _select_arguments(function, arguments))
+            returned = await call_function(function, plain["messages"], **_select_arguments(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
@@ -103,12 +103,6 @@ class FunctionBackend:
             # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
             raise self._make_refusal(error) from error
         return self._read_returned(returned)
-
-    async def _call_function(self, function: Callable[..., Any], messages: Any, taken: Mapping[str, Any]) -> Any:
-        if is_async(function):
-            return await function(messages, **taken)
-        returned = await run_in_thread(function, messages, **taken)
-        return await returned if inspect.isawaitable(returned) else returned
 
     def _make_refusal(self, error: BaseException) -> RequestRefused:
         return RequestRefused(

@@ -12,7 +12,6 @@ import shlex
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -23,7 +22,7 @@ from evalsuite.applications.spans import read_span
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.phrases import write_count
-from evalsuite.core.threads import RaisedInThread, is_async, run_in_thread
+from evalsuite.core.threads import RaisedInThread, call_function, is_async
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import OF_CASE
 from evalsuite.solvers.services import DEFAULT_REQUEST, Exchange, ServiceApplication
@@ -60,16 +59,10 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
 async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
     token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
     try:
-        return await _call_solver(solver, sample, model)
+        loop = asyncio.get_running_loop()
+        return await call_function(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
     finally:
         OF_CASE.reset(token)
-
-
-async def _call_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
-    if is_async(solver):
-        return await solver(sample, model)
-    result = await run_in_thread(solver, sample, BlockingModel(model, asyncio.get_running_loop()))
-    return await result if inspect.isawaitable(result) else result
 
 
 def read_result(result: Any, answer: str = ANSWER) -> Transcript:
@@ -121,14 +114,11 @@ class FunctionApplication:
         """Call the function with one question, or with the messages of a conversation."""
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
-        call = self.function if asynchronous else partial(run_in_thread, self.function)
         try:
             endpoint = exchange.model.endpoint() if self.route else None
             with route_clients(endpoint) as route:
                 async with asyncio.timeout(self.timeout):
-                    result = await call(question, **arguments)
-                    if inspect.isawaitable(result):
-                        result = await result
+                    result = await call_function(self.function, question, **arguments)
         except TimeoutError as error:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
         transcript = read_result(result, self.answer)
@@ -287,7 +277,6 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
             `tool` and `documents` if the span has these. OTEL_EXPORTER_OTLP_ENDPOINT has the receiver's address.
             Model calls that bypassed the gateway are read from the spans. The limits per question are 32 MiB and 10,000
             spans.
-
         models: a mapping of the model names in the application's requests to models in the form of `--model`. A request
             with another name is an error of the case. With None, the model under test answers under every name.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
 import typing_extensions
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.core.threads import RaisedInThread, is_async, run_in_thread
+from evalsuite.core.threads import RaisedInThread, call_function
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
@@ -266,10 +266,7 @@ class PythonFunction:
 
     async def _call(self, arguments: Mapping[str, Any]) -> Any:
         try:
-            if is_async(self.function):
-                return await self.function(**arguments)
-            result = await run_in_thread(self.function, **arguments)
-            return await result if inspect.isawaitable(result) else result
+            return await call_function(self.function, **arguments)
         except (EvalsuiteError, TimeoutError, GeneratorExit):
             raise
         except asyncio.CancelledError as error:

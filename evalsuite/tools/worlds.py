@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import write_count
-from evalsuite.core.threads import is_async, run_in_thread
+from evalsuite.core.threads import call_function
 from evalsuite.core.types import CHANGES
 from evalsuite.gateway.handle import Effect, Effects
 from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
@@ -197,10 +197,7 @@ class OpenWorld:
         ]
 
     async def _make(self) -> Any:
-        make = self.world.make
-        world = await make(self.sample) if is_async(make) else await run_in_thread(make, self.sample)
-        world = await world if inspect.isawaitable(world) else world
-        world = await self._enter(world)
+        world = await self._enter(await call_function(self.world.make, self.sample))
         if self.world.prepare is not None:
             await self.world.prepare(world, self.sample)
         if self.effects.has_keeper and self._has_state(type(world)):
@@ -218,7 +215,7 @@ class OpenWorld:
         for name in ("aclose", "close"):
             close = getattr(world, name, None)
             if callable(close) and not isinstance(close, Tool):
-                self.stack.push_async_callback(_close, close)
+                self.stack.push_async_callback(call_function, close)
                 break
         return world
 
@@ -274,7 +271,7 @@ class OpenWorld:
 
     @staticmethod
     async def _read_state(world: Any) -> Any:
-        return as_json(await world.state() if is_async(world.state) else await run_in_thread(world.state))
+        return as_json(await call_function(world.state))
 
 
 async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
@@ -311,12 +308,6 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
     except ToolFailure:
         # Ignore the failure, because the repeated call also failed in the original episode.
         return
-
-
-async def _close(close: Callable[[], Any]) -> None:
-    result = await close() if is_async(close) else await run_in_thread(close)
-    if inspect.isawaitable(result):
-        await result
 
 
 @dataclass(frozen=True, slots=True)
