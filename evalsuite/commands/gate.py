@@ -55,10 +55,10 @@ def run_gate(options: argparse.Namespace) -> int:
 
 
 def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
-    """Print each gate, the reasons, and the headline."""
+    """Print each gate, further reasons, and the headline."""
     for decision in verdict.decisions:
         sys.stdout.write(f"{write_decision_line(decision)}\n")
-    for line in (*verdict.reasons, *verdict.remarks, *asides):
+    for line in (*verdict.reasons_beyond_gates, *verdict.remarks, *asides):
         sys.stdout.write(f"{escape_for_terminal(line)}\n")
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
 

@@ -257,20 +257,34 @@ class Against:
         ]
         return [self.expired, *lines] if self.expired else lines
 
-    def find_undecided(self, *, enough: bool = False) -> list[str]:
-        """Report each undecided metric; if `enough`, only metrics that have enough cases for a decision."""
+    def find_undecided(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
+        """Report each undecided metric; if `enough`, only metrics that have enough cases for a decision.
+
+        Args:
+            decisions: gates' decisions; a metric is left out if a decision already states its shortage of cases.
+        """
+        stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
             f"{one.n} cases could have shown {_describe_detectable(one)}"
             for subject, one, verdict in self.found
-            if verdict == "undecided" and (not enough or one.n >= self._count_needed(one))
+            if verdict == "undecided"
+            for shortage in [self._describe_shortage(one)]
+            if not shortage or not (enough or any(name == str(subject) and shortage in text for name, text in stated))
         ]
 
-    def describe_shortage(self) -> str:
+    def describe_greatest_shortage(self) -> str:
         """Describe how many cases the metric with the greatest need still lacks; empty if all metrics have enough."""
-        short = [(self._count_needed(one), one) for _, one, verdict in self.found if verdict == "undecided"]
-        needed, one = max(short, key=lambda each: each[0], default=(0, None))
-        return "" if one is None or one.n >= needed else f"{_write_shortage(one)}: {needed:,} needed"
+        undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
+        return self._describe_shortage(max(undecided, key=self._count_needed)) if undecided else ""
+
+    def _describe_shortage(self, one: NonInferiority) -> str:
+        """Describe how many cases a metric lacks for a decision; empty if it has enough."""
+        needed = self._count_needed(one)
+        if one.n >= needed:
+            return ""
+        seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
+        return f"too few cases to see a loss of {one.margin:g} (they see {seen}): {needed:,} needed"
 
     @property
     def confidence_of_one(self) -> float:
@@ -291,15 +305,11 @@ class Against:
             if not _covers(gate, str(subject)):
                 continue
             estimate = Estimate(one.difference, one.low, one.high, one.n)
-            needed = self._count_needed(one)
-            if verdict == "undecided" and one.n < needed:
-                reason = f"{_write_shortage(one)}: {needed:,} needed"
-                decisions.append(GateDecision(gate, str(subject), "no data", estimate, reason))
-            else:
-                outcome: GateOutcome
-                reason = f"after {one.baseline:.4g}; a loss of {one.margin:g} matters"
-                outcome = "met" if verdict == "no worse" else "missed"
-                decisions.append(GateDecision(gate, str(subject), outcome, estimate, reason))
+            outcome: GateOutcome = "met" if verdict == "no worse" else "missed"
+            reason = f"after {one.baseline:.4g}; a loss of {one.margin:g} matters"
+            if verdict == "undecided" and (shortage := self._describe_shortage(one)):
+                outcome, reason = "no data", shortage
+            decisions.append(GateDecision(gate, str(subject), outcome, estimate, reason))
         return decisions
 
     def write_remarks(self) -> list[str]:
@@ -314,11 +324,6 @@ def _covers(gate: Gate, subject: str) -> bool:
     wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
     is_about = gate.metric == "*" or (cases.removesuffix("]") == wanted and gate.metric == metric)
     return gate.covers(benchmark) and is_about
-
-
-def _write_shortage(one: NonInferiority) -> str:
-    seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
-    return f"too few cases to see a loss of {one.margin:g} (they see {seen})"
 
 
 def _describe_detectable(one: NonInferiority) -> str:

@@ -161,7 +161,9 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
-    undecided = [line for each in against for line in each.find_undecided() if line not in reasons]
+    undecided = [
+        line for each in against for line in each.find_undecided(decisions=findings.decisions) if line not in reasons
+    ]
     if status in {Status.GOOD, Status.INCOMPLETE} and not faults:
         headline = "; ".join([headline, *_qualify_headline(findings)])
     verdict = Verdict(
@@ -187,8 +189,10 @@ def _qualify_headline(findings: _Findings) -> Iterator[str]:
     """Yield additions to the headline of a good or incomplete run, such as a shortage of cases."""
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
-    elif shortage := next(filter(None, (each.describe_shortage() for each in findings.against)), ""):
-        yield shortage
+    else:
+        shortage = next(filter(None, (each.describe_greatest_shortage() for each in findings.against)), "")
+        if shortage and not any(shortage in decision.reason for decision in findings.decisions):
+            yield shortage
     free = [
         name
         for name, bench in findings.run.benchmarks.items()

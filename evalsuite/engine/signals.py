@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -89,10 +90,13 @@ def restore_signals(earlier: dict[int, Any]) -> None:
 def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
-    `os._exit(0)` then ends this process with the given status; forked children end with 0.
+    `os._exit(0)` then ends this process with the given status; forked children end with 0. While the status is not 0,
+    `os.exec*` raises an error, because the new program's status would be this process's. The function restores these,
+    too.
     """
     # Use a copy, because pytest redirects the original descriptor while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)
+    execs: dict[str, Callable[..., object]] = {"execv": os.execv, "execve": os.execve}  # All other forms call these.
 
     def end_process(code: int) -> None:
         own = status() if code == 0 and os.getpid() == guarded else 0
@@ -100,9 +104,15 @@ def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
             os.write(errors, f"\nevalsuite: os._exit(0) ended the session; the exit status is {own}\n".encode())
         original(own or code)
 
+    def refuse_exec(execute: Callable[..., object], *arguments: object) -> None:
+        if status() and os.getpid() == guarded:
+            raise RuntimeError("os.exec would end evalsuite's session without a verdict: start a subprocess")
+        execute(*arguments)
+
     def restore_exit() -> None:
-        vars(os)["_exit"] = original
+        vars(os).update(execs, _exit=original)
         os.close(errors)
 
-    vars(os)["_exit"] = end_process
+    refusals = {name: partial(refuse_exec, execute) for name, execute in execs.items()}
+    vars(os).update(refusals, _exit=end_process)
     return restore_exit

@@ -20,7 +20,7 @@ from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import names_option, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
-from evalsuite.plugin.xdist import connect_worker, get_planned_count, stop_distributing
+from evalsuite.plugin.xdist import connect_worker, get_planned_count, stop_distributing, stop_replacing_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ class ReportListener:
 
     def __init__(self, config: pytest.Config, spec: RunSpec) -> None:
         self._config, self.spec, self.settings = config, spec, spec.settings
-        self.planned = self._uncollected = 0
+        self.planned = self._uncollected = self._died_early = 0
         self.status: int | None = None
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
@@ -298,9 +298,17 @@ class ReportListener:
             self._failures[case] = failures, failures if run.is_failure_excused(case, benchmark) else 0
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Store the number of planned cases that a worker reported."""
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Store the number of planned cases that a worker reported; stop replacing workers if all die while collecting.
+
+        xdist would start four times as many workers before it ends the session.
+        """
         self.planned = max(self.planned, get_planned_count(node))
+        if error and not self._items:
+            self._died_early += 1
+            # The channels are those of the first workers and of one replacement per earlier death.
+            if len(self._channels) < 2 * self._died_early:
+                stop_replacing_workers(self._config)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:

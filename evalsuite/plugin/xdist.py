@@ -108,6 +108,11 @@ def stop_distributing(config: pytest.Config, reason: str) -> None:
         distribution.shouldstop = reason
 
 
+def stop_replacing_workers(config: pytest.Config) -> None:
+    """Keep xdist from starting a new worker in place of each worker that dies."""
+    vars(config.pluginmanager.get_plugin("dsession"))["_max_worker_restart"] = 0
+
+
 class WorkerQueue:
     """The items that xdist has assigned to a worker and that have not begun.
 

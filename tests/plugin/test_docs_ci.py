@@ -1,71 +1,66 @@
-"""The page docs/ci.md: its five ideas work as it says."""
+"""The page docs/ci.md: its commands, typed in order in an empty folder, do what the page shows."""
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-from evalsuite.cli import main
-
 if TYPE_CHECKING:
-    from tests.plugin.conftest import Suite
+    import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text("utf-8")
+FIVE_IDEAS = PAGE[PAGE.index("\n## 1. ") : PAGE.index("\n## Workflows")]
 
 APP = """
 def cannot_count_to(*digits):
     def model(messages):
         first, second = messages[-1]["content"].split("+")
-        return "?" if first in digits else str(int(first) + int(second))
+        return "?" if first[-1] in digits else str(int(first) + int(second))
     return model
 
-good, weak, bad = cannot_count_to("7"), cannot_count_to("3", "7"), cannot_count_to(*"1234567")
+weak, bad = cannot_count_to("3", "7"), cannot_count_to(*"1234567")
 """
 
 
-@pytest.fixture
-def sums(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
-    """The page's suite with its gates."""
-    (suite.path / "test_capitals.py").unlink()
-    (suite.path / "cases").mkdir()
-    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    (suite.path / "cases" / "test_sums.py").write_text(code)
-    (gates,) = re.findall(r"^(evalsuite_gates = \[.*?^\])$", PAGE, re.DOTALL | re.MULTILINE)
-    (suite.path / "pyproject.toml").write_text(f"[tool.pytest]\n{gates}\n")
-    suite.pytester.makepyfile(app=APP)
-    monkeypatch.chdir(suite.path)
-    return suite
+def type_command(line: str, model: str = "weak") -> tuple[int, str]:
+    """Types one line into a shell, with a function for the page's models."""
+    line = re.sub(r"--model=gpt-\d", f"--model=function:app:{model}", line)
+    ended = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, timeout=300)
+    return ended.returncode, ended.stdout + ended.stderr
 
 
-def command(part: str, **replaced: str) -> list[str]:
-    """The words of the page's command that has this part, after the program's name."""
-    (line,) = [line for line in PAGE.splitlines() if part in line and line.startswith(("pytest", "evalsuite"))]
-    return [replaced.get(word.strip("-").replace("-", "_"), word) for word in shlex.split(line)[1:]]
-
-
-def run(suite: Suite, part: str, model: str) -> pytest.RunResult:
-    suite.model = (f"--model=function:app:{model}",)
-    return suite.run(*(word for word in command(part) if not word.startswith("--model")))
-
-
-def test_the_gates_are_met_by_their_means_and_missed_by_their_intervals(sums: Suite) -> None:
-    assert run(sums, "--run=release-7", "weak").ret == 0
-    result = run(sums, "@95%", "weak")
-    assert result.ret == 10
-    result.stdout.fnmatch_lines(["*missed  sums.exact_match >= 0.8 @95%   sums.exact_match: 0.8000 *"])
-    assert sums.run("-k", "7-1").ret == 12
-
-
-def test_a_release_is_held_against_the_promoted_baseline(sums: Suite) -> None:
-    assert run(sums, "--run=release-7", "good").ret == 0
-    assert main(command("baseline promote")) == 0
-    few = run(sums, "no worse than kept/main", "weak")
-    assert few.ret == 12
-    few.stdout.fnmatch_lines(["*no data  sums.exact_match no worse than kept/main by 0.02   *needed*"])
-    lost = run(sums, "no worse than kept/main", "bad")
-    assert lost.ret == 10
-    lost.stdout.fnmatch_lines(["*missed  sums.exact_match no worse than kept/main by 0.02   *after 0.9*"])
+def test_the_commands_typed_in_order_do_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    Path("app.py").write_text(APP, "utf-8")
+    status, told, shown = 0, "", 0
+    for kind, text in re.findall(r"^```(\w+)\n(.*?)^```$", FIVE_IDEAS, re.DOTALL | re.MULTILINE):
+        if kind == "text":
+            for line in text.splitlines():
+                assert line.strip() in told
+            assert f"(exit status {status})" in text
+            status, shown = 0, shown + 1
+            continue
+        assert status == 0, f"the page does not show why a command ends with {status}: {told}"
+        if kind == "python":
+            Path("cases/test_sums.py").write_text(text, "utf-8")
+        elif kind == "toml":
+            Path("pyproject.toml").write_text(text, "utf-8")
+        else:
+            told = ""
+            for line in text.splitlines():
+                ended, output = type_command(line)
+                status, told = status or ended, told + output
+    assert status == 0
+    assert shown == 3
+    lost, told = type_command("pytest cases/ --model=gpt-5 --gate='exact_match no worse than kept/main by 0.05'", "bad")
+    assert lost == 10
+    assert re.search(r"missed  exact_match no worse than kept/main by 0.05   sums.exact_match: -0.5", told)
+    assert type_command("pytest cases/ --model=gpt-4 -k 7-1")[0] == 12

@@ -456,6 +456,7 @@ def test_a_benchmark_that_is_gone_since_the_baseline_leaves_the_comparison_undon
 ENDINGS = {
     "_exit in a call": ("app.py", "\nimport os\n\ndef echo(messages): os._exit(0)\n"),
     "_exit at import": ("test_capitals.py", "import os\nos._exit(0)\n"),
+    "execlp in a case": ("conftest.py", "def pytest_runtest_setup(item): os.execlp('true', 'true')\n"),
     "exit at configure": ("conftest.py", "def pytest_configure(config): pytest.exit('x', returncode=0)\n"),
     "exit at start": ("conftest.py", "def pytest_sessionstart(session): pytest.exit('x', returncode=0)\n"),
     "exit at collection": ("conftest.py", "def pytest_itemcollected(item): pytest.exit('x', returncode=0)\n"),
@@ -473,6 +474,14 @@ def test_a_session_with_a_missed_gate_that_ends_itself_with_0_is_red(
     with (suite.path / file).open("a", encoding="utf-8") as stream:
         stream.write(f"\nimport os, pytest, sys\n{text}" if file == "conftest.py" else text)
     assert suite.run(*workers, "--gate=capitals.exact_match >= 0.9", fresh=True).ret not in {0, 1}
+
+
+def test_a_file_that_ends_every_worker_ends_the_session_with_the_first_workers(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").write_text("import os\nos._exit(0)\n", "utf-8")
+    ended = suite.run("-n2", "--gate=capitals.exact_match >= 0.9", fresh=True)
+    assert ended.ret == 12
+    assert "replacing crashed worker gw0" in ended.stdout.str()
+    assert "gw3" not in ended.stdout.str()
 
 
 UNCOLLECTED = {

@@ -78,7 +78,7 @@ def describe_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
         "status": int(verdict.status),
         "id": verdict.id,
         "headline": verdict.headline,
-        "reasons": list(verdict.reasons),
+        "reasons": verdict.reasons_beyond_gates,
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
         "gates": [

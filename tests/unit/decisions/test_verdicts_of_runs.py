@@ -250,8 +250,10 @@ def test_what_few_cases_leave_undecided_passes_unless_a_gate_wants_it_shown(
     run = desk.run([desk.record(f"{n}", {"m": 0.0}) for n in range(5)], settings=settings)
     verdict = judge_run(run, baseline)
     assert verdict.status is status
-    assert any("undecided against base" in line for line in (*verdict.reasons, *verdict.remarks))
-    assert verdict.headline.startswith(f"{headline}; too few cases to see a loss of 0.02 (they see none): ")
+    shortage = "too few cases to see a loss of 0.02 (they see none): 650 needed"
+    assert verdict.headline == (headline if more else f"{headline}; {shortage}")
+    assert [each.reason for each in verdict.decisions if each.gate.than] == [shortage] * len(more)
+    assert any("undecided against base" in line for line in verdict.remarks) is not bool(more)
 
 
 @pytest.mark.parametrize("gate", ["* no worse than base by 0.5", "capitals.* no worse than base by 0.5"])
