@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -35,37 +36,60 @@ MOST_ASSIGNED = 2_500
 MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
 
 
-def align_tables(
-    first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
-) -> tuple[Pairs, Pairs]:
-    """Return the aligned pairs of rows and of columns; each table needs a cell, and rows of equal length."""
-    if fits_full_alignment(first) and fits_full_alignment(second):
-        return _align_cells(first, second, row_order=row_order, column_order=column_order)
-    if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
-        return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
-    sides = (list(zip(*side, strict=True)) for side in (first, second))
-    columns, rows = _align_by_anchors(*sides, row_order=column_order, column_order=row_order)
-    return rows, columns
+class TableAligner:
+    """Aligns two tables, perhaps several times; each table needs a cell, and rows of equal length.
+
+    Attributes:
+        is_full: whether both tables are small enough for a full alignment.
+    """
+
+    def __init__(self, first: _Table, second: _Table) -> None:
+        self._first, self._second = first, second
+        self.is_full = _fits_full_alignment(first) and _fits_full_alignment(second)
+
+    def align(self, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
+        """Return the aligned pairs of rows and of columns."""
+        first, second = self._first, self._second
+        if self.is_full:
+            return self.align_fully(row_order=row_order, column_order=column_order)
+        if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
+            return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
+        sides = (list(zip(*side, strict=True)) for side in (first, second))
+        columns, rows = _align_by_anchors(*sides, row_order=column_order, column_order=row_order)
+        return rows, columns
+
+    def align_fully(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+        """Align all rows and columns, however large the tables are."""
+        one, two = self._numbers
+        likely_rows, likely_columns = self._likenesses
+        rows = _pair_lines(self._likely_by_values, ordered=row_order)
+        columns: Pairs = []
+        for _ in range(2):
+            before = rows
+            columns = _pair_lines(_count_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
+            rows = _pair_lines(_count_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
+            if rows == before:
+                break
+        return rows, columns
+
+    @cached_property
+    def _numbers(self) -> tuple[Codes, Codes]:
+        return _number_values(self._first, self._second)
+
+    @cached_property
+    def _likenesses(self) -> tuple[Floats, Floats]:
+        """The similarities by characters of all pairs of rows and of all pairs of columns."""
+        short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
+        columns = (list(zip(*side, strict=True)) for side in short)
+        return _measure_likeness(*short), _measure_likeness(*columns)
+
+    @cached_property
+    def _likely_by_values(self) -> Floats:
+        return _count_shared_values(*self._numbers) + self._likenesses[0]
 
 
-def fits_full_alignment(table: _Table) -> bool:
-    """Tell whether a table is small enough for a full alignment."""
+def _fits_full_alignment(table: _Table) -> bool:
     return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
-
-
-def _align_cells(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-    one, two = _number_values(first, second)
-    likely_rows = _measure_likeness(first, second)
-    likely_columns = _measure_likeness(list(zip(*first, strict=True)), list(zip(*second, strict=True)))
-    rows = _pair_lines(_count_shared_values(one, two) + likely_rows, ordered=row_order)
-    columns: Pairs = []
-    for _ in range(2):
-        before = rows
-        columns = _pair_lines(_count_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
-        rows = _pair_lines(_count_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
-        if rows == before:
-            break
-    return rows, columns
 
 
 def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
@@ -76,7 +100,8 @@ def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
     sides = []
     for side, blank in ((first, -1), (second, -2)):
         numbers[""] = blank
-        sides.append(np.array([[numbers[value] for value in row] for row in side]))
+        values = np.fromiter(map(numbers.__getitem__, chain(*side)), np.int64, len(side) * len(side[0]))
+        sides.append(values.reshape(len(side), -1))
     return sides[0], sides[1]
 
 
@@ -139,9 +164,10 @@ def _make_profiles(table: _Table) -> Floats:
     """Count single characters and pairs of characters in each line, as vectors of length 1 (or 0)."""
     import numpy as np
 
-    lines = [" ".join(value[:MOST_CHARACTERS] for value in line) for line in table]
-    data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    lines = list(map(" ".join, table))
+    data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
     starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * PROFILE_SIZE
+    # The product may overflow, because the size divides the modulus of the overflow.
     pairs = data[:-1] * 31 + data[1:]
     places = np.concatenate((starts + data * 7919 % PROFILE_SIZE, starts[:-1] + pairs * 7919 % PROFILE_SIZE))
     counts = np.bincount(places, minlength=len(lines) * PROFILE_SIZE).reshape(len(lines), PROFILE_SIZE)
@@ -155,7 +181,8 @@ def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
         return _pair_in_order(similarity)
     from scipy.optimize import linear_sum_assignment
 
-    return [(int(one), int(two)) for one, two in zip(*linear_sum_assignment(-similarity), strict=True)]
+    ones, twos = linear_sum_assignment(-similarity)
+    return list(zip(ones.tolist(), twos.tolist(), strict=True))
 
 
 def _pair_in_order(similarity: Floats) -> Pairs:
@@ -189,7 +216,7 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
     def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
             return _pair_by_position(len(one), len(two)), _pair_by_position(len(first[0]), len(second[0]))
-        return _align_cells(one, two, row_order=row_order, column_order=column_order)
+        return TableAligner(one, two).align_fully(row_order=row_order, column_order=column_order)
 
     rows = _find_anchors(first, second, ordered=row_order)
     for ones, twos in list(_find_gaps(rows, len(first), len(second), ordered=row_order)):

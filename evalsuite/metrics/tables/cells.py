@@ -42,11 +42,14 @@ def normalise_cell(text: str) -> str:
     Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
     H<sub>2</sub>O, and `$\gamma$` equals the letter itself. For words and numbers see `read_cell_value`.
     """
-    if PLAIN_NUMBER.fullmatch(text):
+    if text[:1].isdigit() and PLAIN_NUMBER.fullmatch(text):
         return _shorten_number(text)
     text = text[:LONGEST_CELL]
     if PLAIN_WORDS.fullmatch(text):
-        words = " ".join([NUMBER_WORDS.get(word, word) for word in text.lower().split()])
+        parts = text.lower().split()
+        if not NUMBER_WORDS.keys().isdisjoint(parts):
+            parts = [NUMBER_WORDS.get(word, word) for word in parts]
+        words = " ".join(parts)
         return ABSENT_VALUE if words in ABSENT else words
     plain = strip_cell_markup(text)
     if plain.strip().casefold() in ABSENT:
@@ -258,16 +261,17 @@ def measure_cell_similarity(one: str, other: str) -> float:
     value, target = normalise_cell(one), normalise_cell(other)
     if value == target:
         return _compare_signs(one, other)
-    if PLAIN_NUMBER.fullmatch(value) and PLAIN_NUMBER.fullmatch(target):
+    if value[:1].isdigit() and PLAIN_NUMBER.fullmatch(value) and PLAIN_NUMBER.fullmatch(target):
         return 0.0
-    return max(INCOMPLETE if _lacks_sign(value, target) else 0.0, _compare_values(value, target))
+    alike = _compare_values(value, target)
+    return INCOMPLETE if alike < INCOMPLETE and _lacks_sign(value, target) else alike
 
 
 def _lacks_sign(value: str, target: str) -> bool:
     """Tell whether two values differ only in the accents, or in the word for a missing value, of one side."""
-    plain = {
-        side if side.isascii() else re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)
-    }
+    if value.isascii() and target.isascii():
+        return ABSENT_VALUE in (value, target) and "" in (value, target)
+    plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}
     return plain in ({value}, {target}, {"", ABSENT_VALUE})
 
 
@@ -309,7 +313,7 @@ def _compare_values(one: str, other: str) -> float:
     """
     if not one or not other:
         return 0.0
-    if not any(char.isalpha() for char in one + other):
+    if not (one[0].isalpha() or any(map(str.isalpha, one + other))):
         first, second = one.split(), other.split()
         return 2 * (Counter(first) & Counter(second)).total() / (len(first) + len(second))
     import Levenshtein

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import astuple, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.alignment import align_tables, fits_full_alignment
+from evalsuite.metrics.tables.alignment import TableAligner
 from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, normalise_cell
 
 if TYPE_CHECKING:
@@ -211,10 +211,16 @@ def _pair_tables(
     if not left.width or not right.width:
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
-    rows, columns = align_tables(left.rows, right.rows, **order)
+    rows, columns = _make_aligner(left, right).align(**order)
     rows = _pair_unaligned(rows, len(left.rows), len(right.rows))
     columns = _pair_unaligned(columns, left.width, right.width)
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
+
+
+@lru_cache(maxsize=2)
+def _make_aligner(left: ValueGrid, right: ValueGrid) -> TableAligner:
+    """Make an aligner, or return the one that has aligned the same two tables before."""
+    return TableAligner(left.rows, right.rows)
 
 
 def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
@@ -239,13 +245,13 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
 def _find_displaced_lines(pair: TablePair) -> TablePair:
     """Align two tables in any order, perhaps transposed; keep the given alignment if none is better."""
     left, right, overlap = pair.left, pair.right, pair.overlap
-    if overlap.f1 == 1.0 or not (left.width and fits_full_alignment(left.rows) and fits_full_alignment(right.rows)):
+    if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair
     if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
         return pair  # Every shared value is already in the wanted row and column.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
-        rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)
+        rows, columns = _make_aligner(side, right).align(row_order=False, column_order=False)
         found = _measure_overlap(side, right, rows, columns)
         if found.f1 > best.overlap.f1:
             best = replace(pair, left=side, rows=rows, columns=columns, overlap=found, displaced=True)
@@ -264,14 +270,14 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
     for (one, two), row_name in zip(rows, row_names, strict=True):
         here, there = left.rows[one], right.rows[two]
         texts, wanted_texts = left.texts[one], right.texts[two]
+        is_below_head = two > right.head
         for (column, beside), column_name in zip(columns, column_names, strict=True):
             value, wanted = here[column], there[beside]
             if not value and not wanted:
                 blank += 1
                 continue
-            is_data = two > right.head and beside > 0
-            # A cell counts by thirds: for its value, its row's name and its column's name.
-            share = (1 + row_name + column_name) / 3 if is_data else 1.0
+            # A data cell counts by thirds: for its value, its row's name and its column's name.
+            share = (1 + row_name + column_name) / 3 if is_below_head and beside else 1.0
             if texts[column] == wanted_texts[beside]:
                 equal += 1
                 similarity += share
