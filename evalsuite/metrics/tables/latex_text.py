@@ -340,7 +340,7 @@ class TextReader:
         elif token.kind in {"blank", "ampersand", "end"}:
             self._add_text(" ")
         elif token.kind == "sign":
-            self._read_sign(token.value)
+            self._read_sign(token.value, self.source.tokens[place + 1 : place + 3])
         elif token.kind == "macro":
             return self._read_macro(token.value, place + 1)
         elif token.kind == "begin":
@@ -355,8 +355,10 @@ class TextReader:
             self.has_text = True
         self._pieces.append(text)
 
-    def _read_sign(self, sign: str) -> None:
-        if sign in ACCENTS:
+    def _read_sign(self, sign: str, following: list[Token]) -> None:
+        if sign in "^~" and [token.kind for token in following] == ["open", "close"]:
+            self._add_text(sign)  # An accent above nothing prints the character.
+        elif sign in ACCENTS:
             self._accent = ACCENTS[sign]
         elif sign == "\\" or sign in SIGN_SPACES:
             self._add_text(" ")

@@ -43,8 +43,8 @@ def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
         lists = [item for item in value.values() if isinstance(item, list) and item]
         bodies = [item for item in lists if all(isinstance(row, list) for row in item)]
         heads = [item for item in lists if not any(isinstance(cell, dict | list) for cell in item)]
-        if len(bodies) == len(heads) == 1:
-            rows = [heads[0], *bodies[0]]
+        if len(bodies) == 1 and (head := next((item for item in heads if len(item) == len(bodies[0][0])), None)):
+            rows = [head, *bodies[0]]
         elif value and len(heads) == len(value):
             width = max(map(len, heads))
             rows = [list(value), *map(list, zip(*(item + [""] * (width - len(item)) for item in heads), strict=True))]

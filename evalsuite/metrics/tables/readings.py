@@ -80,9 +80,11 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
         for joins in (True, False):
             if (tables := _read_markdown(text, joins=joins)) != usual:
                 yield MarkupReading("markdown", text.strip(), tuple(tables))
-    printed = _read_printed_frames(text)
-    without_index = list(map(_drop_counting_index, printed))
-    for tables in (printed, without_index) if without_index != printed else filter(None, [printed]):
+    lines = text.splitlines()
+    if 0 < 2 * sum("|" in line for line in lines) <= len(lines):
+        yield MarkupReading("markdown", text.strip(), tuple(_read_delimited(text)))
+    printed = [tables for least in (2, 1) if (tables := _read_printed_frames(text, least))]
+    for tables in (*printed, *(list(map(_drop_counting_index, frames)) for frames in printed)):
         yield MarkupReading("markdown", text.strip(), tuple(tables))
 
 
@@ -194,7 +196,7 @@ def _cut_to_pieces(text: str, piece: re.Pattern[str]) -> str:
 
 def _cut_markdown(text: str) -> str:
     lines = [line for line in LINE_END.split(text) if not FENCE.fullmatch(line.rstrip())]
-    rows = [place for place, line in enumerate(lines) if _is_row(line.strip())]
+    rows = [place for place, line in enumerate(map(_write_box_in_ascii, lines)) if _is_row(line.strip())]
     if not rows or not _is_table([lines[place].strip() for place in rows]):
         return ""
     above = [place for place in range(rows[0]) if lines[place].strip()]
@@ -203,6 +205,7 @@ def _cut_markdown(text: str) -> str:
 
 
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
+BARE_BAR = re.compile(r"(?<!\\)\|")
 PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
 HTML_ROW = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
@@ -243,6 +246,7 @@ class _PipeBlock:
         name = normalise_text(self.name.lstrip("-+>").strip("#*_:` \t"))
         if grid := _read_spanned_grid(self.lines):
             return [replace(grid, name=name)]
+        self.lines = _escape_inner_bars(self.lines)
         split = [_split_row(line) for line in self.lines]
         separators = [
             GRID_RULE.fullmatch(line) is not None or _is_separator(place, row)
@@ -271,8 +275,7 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     """
     tables: list[CellGrid] = []
     block = _PipeBlock(joins=joins)
-    if any(bar in text for bar in BOX_BARS):
-        text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
+    text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
     for line in _split_lines(text):
         if _is_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
             block.lines.append(line)
@@ -289,6 +292,8 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
 
 def _write_box_in_ascii(line: str) -> str:
     """Write a line of a drawn box with pipes; the first bar of a line separates its cells, other bars are text."""
+    if line.isascii():
+        return line
     first = BAR.search(line)
     if first is None or first[0] != "|":
         line = line.replace("|", "\\|").translate(BOX_LINES)
@@ -348,6 +353,15 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
     rows = tuple(tuple(texts[row, column] for column in range(len(edges) - 1)) for row in range(len(parts)))
     heads = sum(end <= head for _, end in parts)
     return CellGrid(rows, head_rows=heads, spans=tuple(spans)) if spans else None
+
+
+def _escape_inner_bars(lines: list[str]) -> list[str]:
+    """Escape the bars that are not below a corner of a grid's rules, because they are text."""
+    corners = {corner.start() for line in lines if GRID_RULE.fullmatch(line) for corner in CORNER.finditer(line)}
+    if not corners or len({*map(len, lines)}) != 1:
+        return lines
+    edges = corners | {0, len(lines[0]) - 1}
+    return [BARE_BAR.sub(lambda bar: bar[0] if bar.start() in edges else "\\|", line) for line in lines]
 
 
 def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
@@ -428,6 +442,7 @@ SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 RULER = re.compile(r" *(?:={2,}|-{2,})(?: +(?:={2,}|-{2,}))+ *")  # A rule of reStructuredText's simple tables.
 LIST_CELL = re.compile(r"\s*(\* )?- ?(.*)")  # A cell of reStructuredText's list-table; a star begins a row.
 SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
+MINUS = re.compile(r"(?<= )-(?=[\d.]|inf)")  # The sign of a number in a printed frame.
 
 
 def _read_delimited(text: str) -> list[CellGrid]:
@@ -462,11 +477,13 @@ def _read_block(block: str) -> CellGrid | None:
 
 
 def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
-    """Add the missing blank cells at the ends of tab-separated lines, from the first to the last line with tabs."""
+    """Add the missing blank cells at the ends of tab-separated lines, from the first line with tabs to any prose."""
     tabbed = [place for place, row in enumerate(rows) if len(row) > 1]
     if not tabbed or any(len(row) > len(rows[tabbed[0]]) for row in rows):
         return rows
     first, end, width = tabbed[0], tabbed[-1] + 1, len(rows[tabbed[0]])
+    while end < len(rows) and not _is_prose(rows[end], ""):
+        end += 1
     return [*rows[:first], *(row + [""] * (width - len(row)) for row in rows[first:end]), *rows[end:]]
 
 
@@ -501,34 +518,30 @@ def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(map(normalise_text, map(" ".join, zip_longest(*rows, fillvalue=""))))
 
 
-def _read_printed_frames(text: str) -> list[CellGrid]:
-    """Read frames as pandas prints them: positions that are blank in all lines separate the columns.
+def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
+    """Read frames as pandas prints them.
 
     A backslash ends the head of a frame whose other columns follow below. Rows and columns of dots mark omitted data
     and are removed.
+
+    Args:
+        text: the text that contains the frames.
+        least: the minimum number of spaces between the bodies of two columns; pandas prints two, or one without an
+            index.
     """
     tables, continues = list[CellGrid](), False
     for block in BLANK_LINES.split(text):
         lines = block.strip("\r\n").splitlines()
         while lines and (lines[0].endswith(":") or len(SPACES.split(lines[0].strip())) < 2) and lines[0][:1].strip():
             del lines[0]
-        spaced = sum(SPACES.search(f".{line.rstrip()}") is not None for line in lines)
+        spaced = sum("  " in line.rstrip() for line in lines)
         if len(lines) < 2 or (2 * spaced < len(lines) and len(set(map(len, lines))) > 1):
             continue
         wrapped = lines[0].endswith("\\")
         lines[0] = lines[0].removesuffix("\\")
-        filled = [any(line[at : at + 1].strip() for line in lines) for at in range(max(map(len, lines)))]
-        starts = [at for at, is_filled in enumerate(filled) if is_filled and not (at and filled[at - 1])]
-        # The second line may name the index, whose words are aligned to the left.
-        named = bool(lines[1].strip()) and not lines[0][: len(lines[1].rstrip())].strip()
-        while named and starts[2:] and filled[starts[1] - 2] and not lines[0][starts[1] : starts[2]].strip():
-            del starts[1]
-        # pandas aligns to the right, so a word without a head or body belongs to the word one space to its right.
-        columns = list(zip(*(_cut_line(line, starts) for line in lines), strict=True))
-        whole = [bool(head) == any(body) or (not at and all(body)) for at, (head, *body) in enumerate(columns)]
-        starts = [at for at, has_both in zip(starts, [True, *whole], strict=False) if has_both or not filled[at - 2]]
-        rows = [_cut_line(line, starts) for line in lines]
-        if named:
+        rows = [_cut_line(line, starts) for starts in [_find_printed_columns(lines, least)] for line in lines]
+        # The second line may name the index.
+        if not any(rows[1][1:]) and not rows[0][0]:
             rows[:2] = [(rows[1][0], *rows[0][1:])]
         if continues and len(rows) == len(tables[-1].rows):
             rows = [(*row, *more[1:]) for row, more in zip(tables.pop().rows, rows, strict=True)]
@@ -539,6 +552,26 @@ def _read_printed_frames(text: str) -> list[CellGrid]:
         if len(rows) > 1 and len(rows[0]) > 1:
             tables.append(CellGrid(tuple(rows)))
     return tables
+
+
+def _find_printed_columns(lines: Sequence[str], least: int) -> list[int]:
+    """Find where the columns of a printed frame begin; a minus may take the place of the second space before it."""
+    unsigned, head = [MINUS.sub(" ", line) for line in lines], lines[0]
+    gaps = set(_find_gaps(unsigned, 2))
+    # pandas aligns to the right, so the name of a column ends where its body ends.
+    ends = {at for at in _find_gaps(unsigned[1:], least) if not head[at : at + 1].strip()}
+    starts = [0]
+    for at in sorted(gaps | ends):
+        # A part without a name belongs to the column on its right, unless it is the index.
+        if head[starts[-1] : at].strip() or starts[-1] in gaps or (len(starts) == 1 and least == 2):
+            starts.append(at)
+    return starts
+
+
+def _find_gaps(lines: Sequence[str], least: int) -> list[int]:
+    """Find the starts of gaps: at least this many adjacent positions that are blank in all lines."""
+    blank = "".join("x" if "".join(column).strip() else " " for column in zip_longest(*lines, fillvalue=" "))
+    return [gap.start() for gap in re.finditer(f"(?<=x) {{{least},}}(?=x)", blank)]
 
 
 def _drop_counting_index(table: CellGrid) -> CellGrid:

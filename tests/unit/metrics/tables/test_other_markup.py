@@ -177,6 +177,50 @@ def test_frames_as_pandas_prints_them_are_read(seed: int) -> None:
         assert table_score(f"The frame is:\n\n{text}\n\nThat is all.", wanted).content == 1.0, text
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_printed_frames_with_cells_and_names_of_several_words_are_read(seed: int) -> None:
+    pandas = pytest.importorskip("pandas")
+    draw = random.Random(seed)
+    words = ["Red", "North Sea", "Old Town", "very long", "of", "St.", "(net)"]
+
+    def draw_column(height: int) -> list[object]:
+        kind = draw.randrange(3)
+        if kind == 0:
+            return [draw.randint(-50, 5000) for _ in range(height)]
+        return [" ".join(draw.choices(words, k=kind)) for _ in range(height)]
+
+    height, width = draw.randint(3, 8), draw.randint(2, 5)
+    frame = pandas.DataFrame({f"{draw.choice(words)} {place}": draw_column(height) for place in range(width)})
+    wanted = [list(frame), *([str(cell) for cell in row] for row in frame.to_numpy().tolist())]
+    assert table_score(str(frame), wanted).content == 1.0, str(frame)
+
+
+@pytest.mark.parametrize(
+    "style", ["grid", "pretty", "psql", "outline", "orgtbl", "colon_grid", "rounded_grid", "double_outline",
+              "simple", "rst", "tsv"],
+)  # fmt: skip
+def test_bars_within_the_cells_of_aligned_tables_are_text(style: str) -> None:
+    rows = [
+        ["Bird", "Wing span", "n"],
+        ["gull", "a|b", "1"],
+        ["tern", "c|d", "2"],
+        ["auk", "5", "3"],
+        ["owl", "6", "4"],
+    ]
+    assert table_score(tabulate(rows[1:], rows[0], tablefmt=style), rows).content == 1.0
+
+
+def test_the_columns_of_split_json_are_the_head() -> None:
+    rows = make_rows(5)
+    split = {"columns": rows[0], "index": [*range(len(rows) - 1)], "data": rows[1:]}
+    assert table_score(json.dumps(split), rows).content == 1.0
+
+
+def test_an_accent_above_nothing_in_latex_is_a_character() -> None:
+    (table,) = read_tables(r"\begin{tabular}{ll} a\^{}2 & \~{}5 \\ \^{e}2 & \~n \end{tabular}", "latex")
+    assert table.rows == (("a^2", "~5"), ("\u00ea2", "\u00f1"))
+
+
 def test_rows_and_columns_that_pandas_leaves_out_are_missing() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({f"c{column}": [row * column for row in range(70)] for column in range(1, 30)})
@@ -282,6 +326,7 @@ def test_grids_are_read_with_joined_and_with_separate_lines() -> None:
             "Team\tWins\tLost\nGulls\t3\nAuks\nTerns\t\t5",
             [["Team", "Wins", "Lost"], ["Gulls", "3", ""], ["Auks", "", ""], ["Terns", "", "5"]],
         ),
+        ("Team\tWins\nGulls\t3\nAuks\nIt is complete.", [["Team", "Wins"], ["Gulls", "3"], ["Auks", ""]]),
         (
             "Team;Pay\nGulls;1,200\nTerns;3,400\nAuks;n/a",
             [["Team", "Pay"], ["Gulls", "1,200"], ["Terns", "3,400"], ["Auks", "n/a"]],
@@ -292,7 +337,14 @@ def test_grids_are_read_with_joined_and_with_separate_lines() -> None:
             [["a", "b"], ["(c)", "(d)"], ["(e)", "f"]],
         ),
     ],
-    ids=["a blank corner", "blank ends", "commas in cells", "semicolons in cells", "parentheses after a rule"],
+    ids=[
+        "a blank corner",
+        "blank ends",
+        "a blank last end",
+        "commas in cells",
+        "semicolons in cells",
+        "parentheses after a rule",
+    ],
 )
 def test_blank_fields_delimiters_in_cells_and_parentheses_after_rules_are_read(text: str, rows: Rows) -> None:
     assert table_score(text, rows).content == 1.0
