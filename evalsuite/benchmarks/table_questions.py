@@ -93,22 +93,19 @@ def load(name: str, setup: Setup) -> Dataset:
     paths = source.find_files(setup.data)
     if not paths:
         raise DatasetError(setup.data, "", "no questions", f"the file {source.files[0]}, as published")
-    items = [_check_table(sample, setup.data) for sample in source.iter_samples(setup.data)]
+    items = list(source.iter_samples(setup.data))
+    for item in items:
+        table = item.metadata.get("table")
+        if isinstance(table, str):
+            parts = PurePosixPath(table)
+            if parts.is_absolute() or ".." in parts.parts or not (setup.data / table).is_file():
+                raise DatasetError(setup.data, f"sample {item.id}", f"the table {table!r:.80}", "a file in this folder")
     samples = [
         made for mode in setup.modes for item in items if (made := _make_mode_sample(item, mode, setup, setup.data))
     ]
     left_out = len(items) * len(setup.modes) - len(samples)
     note = f"; {left_out} left out in pot (over {MOST_ROWS} rows or {MOST_BYTES >> 20} MiB)" if left_out else ""
     return Dataset(samples, (paths[0].name if len(paths) == 1 else f"{len(paths)} files") + note)
-
-
-def _check_table(sample: Sample, folder: Path) -> Sample:
-    table = sample.metadata.get("table")
-    if isinstance(table, str):
-        parts = PurePosixPath(table)
-        if parts.is_absolute() or ".." in parts.parts or not (folder / table).is_file():
-            raise DatasetError(folder, f"sample {sample.id}", f"the table {table!r:.80}", "a file in this folder")
-    return sample
 
 
 def _make_mode_sample(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSetting:
-    """A judge: one mode of one run."""
+    """A judge: the model of a run in one of the run's modes."""
 
     name: str
     mode: JudgingMode

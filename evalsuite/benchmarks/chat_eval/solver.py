@@ -18,7 +18,7 @@ from evalsuite.core.keywords import GENERATION, refuse_unknown
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
-from evalsuite.judges.judgements import Assessment, Form, Judge, count_cut_off, sign_scores, write_judge_signature
+from evalsuite.judges.judgements import Form, Judge, count_cut_off, sign_scores, write_judge_signature
 from evalsuite.judges.panels import Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import JudgedInput, withhold_names
 from evalsuite.judges.scorers import Sampled
@@ -143,7 +143,8 @@ class AsJudge:
             facts |= {"unparsed": str(error), **count_cut_off(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
         facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
-        return Transcript(_write_answer(assessment), events=_make_events(assessment.log), facts=facts)
+        scores = ", ".join(f"{name}: {value:g}" for name, value in assessment.opinion.scores.items())
+        return Transcript(assessment.opinion.verdict or scores, events=_make_events(assessment.log), facts=facts)
 
     def make_judge(self, mode: JudgingMode, task: str) -> Judge:
         params = {**PARAMS[mode.kind], **self.params}
@@ -197,11 +198,6 @@ def make_judged_input(sample: Sample) -> JudgedInput:
     names = sample.metadata["names"]
     answers = tuple(withhold_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
-
-
-def _write_answer(assessment: Assessment) -> str:
-    scores = ", ".join(f"{name}: {value:g}" for name, value in assessment.opinion.scores.items())
-    return assessment.opinion.verdict or scores
 
 
 def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

@@ -45,7 +45,10 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 class ByRule:
-    """Scores `missing`, and three text metrics with their accuracy and hallucination, by an answer's best variant."""
+    """Scores `missing` and three text metrics, and by each metric accuracy and hallucination.
+
+    A metric compares the given answer with the accepted answer, or variant of one, that fits best.
+    """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         missing = float(is_answer_missing(sample, transcript))

@@ -176,10 +176,14 @@ def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
         for block in _replace_document_type(blocks, path):
             parser.feed(block)
             pending += len(block)
-            for record in _take_records(parser):
+            for _, element in parser.read_events():
                 pending = 0
-                if record:
-                    yield record
+                if element.tag in WORKS:
+                    yield _read_work(element)
+                # Free the memory of the element and of its predecessors in the parent.
+                element.clear()
+                while (before := element.getprevious()) is not None:
+                    element.getparent().remove(before)
             if pending > _LONGEST_RECORD:
                 raise DatasetError(path, "", f"{pending >> 20} MB without a record", f"one of {', '.join(WORKS)}")
         parser.close()
@@ -189,16 +193,6 @@ def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
             expected = "an entity that stands for one character, as HTML or a dblp.dtd beside the file declare"
             raise DatasetError(path, place, f"the entity &{unknown[1]};", expected) from error
         raise DatasetError(path, place, error.msg or "a fault", "well-formed XML") from error
-
-
-def _take_records(parser: Any) -> Iterator[Work | None]:
-    """Yield a work for each complete record in the parser, or None if the record is not a work."""
-    for _, element in parser.read_events():
-        yield _read_work(element) if element.tag in WORKS else None
-        # Free the memory of the element and of its predecessors in the parent.
-        element.clear()
-        while (before := element.getprevious()) is not None:
-            element.getparent().remove(before)
 
 
 def _read_work(element: Any) -> Work:

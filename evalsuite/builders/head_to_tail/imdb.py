@@ -278,7 +278,7 @@ class Imdb(DumpSource):
 
 
 class LoadedFacts:
-    """The facts in memory about the entities in the tables `drawn`, `crew` and `part`."""
+    """Facts about the drawn titles and people, read from the database into memory."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder

@@ -23,7 +23,7 @@ from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalsuite.core.types import Record
 
@@ -54,10 +54,14 @@ def run_sheet(args: Namespace) -> int:
     if args.to.suffix != ".csv" or args.to.exists():
         problem = "exists and may contain ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; choose another name")
-    records = {
-        hashlib.sha256(f"{run}\n{record.case}".encode()).hexdigest()[:10]: record
-        for run, record in _read_answers(args.reports, args.runs)
-    }
+    records: dict[str, Record] = {}
+    for name in args.runs:
+        folder = find_run_folder(args.reports, name)
+        for record in load_run(folder).records:
+            # Only the first epoch is rated, because ratings belong to an item and a mode.
+            if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
+                output = hashlib.sha256(f"{folder.name}\n{record.case}".encode()).hexdigest()[:10]
+                records[output] = record
     if not records:
         raise RunError(f"{', '.join(args.runs)}: no output of Struc-Bench to rate")
     chosen = random.Random(args.seed).sample(sorted(records), min(args.outputs or len(records), len(records)))  # noqa: S311 - not a secret
@@ -67,21 +71,12 @@ def run_sheet(args: Namespace) -> int:
         for output, record in sorted(records.items())
         if output in chosen
     }
-    with open_build_folder(args.to) as folder:
+    with open_build_folder(args.to) as build:
         rows = write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen])
-        write_atomically(rows, args.to, folder)
-        write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, folder)
+        write_atomically(rows, args.to, build)
+        write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, build)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
-
-
-def _read_answers(reports: Path, names: Iterable[str]) -> Iterator[tuple[str, Record]]:
-    for name in names:
-        folder = find_run_folder(reports, name)
-        for record in load_run(folder).records:
-            # Only the first epoch is rated, because ratings belong to an item and a mode.
-            if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
-                yield folder.name, record
 
 
 def _make_row(output: str, record: Record) -> Sequence[str]:
@@ -119,8 +114,8 @@ def run_ratings(args: Namespace) -> int:
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
         raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")
-    with open_build_folder(args.to) as folder:
-        write_atomically(f"{json.dumps(ratings, ensure_ascii=False, indent=1)}\n", args.to, folder)
+    with open_build_folder(args.to) as build:
+        write_atomically(f"{json.dumps(ratings, ensure_ascii=False, indent=1)}\n", args.to, build)
     rated = len({(rating["sample"], rating["model"]) for rating in ratings})
     sys.stdout.write(f"{len(ratings)} ratings of {rated} outputs by {len(raters)} people in {args.to}\n")
     return 0

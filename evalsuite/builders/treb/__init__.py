@@ -95,11 +95,8 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"--out {args.out} cannot be written: {error.strerror}") from error
     counts = Counter(record["id"].split("|")[0] for record in built.records)
     by_subtask = ", ".join(f"{name} {count}" for name, count in counts.items())
-    pairs, tables = (
-        write_count(len(built.records), "pair"),
-        write_count(len(built.sheets) or len(built.further), "table"),
-    )
-    sys.stdout.write(f"{pairs} from {tables} in {args.out}: {by_subtask}\n")
+    tables = write_count(len(built.sheets) or len(built.further), "table")
+    sys.stdout.write(f"{write_count(len(built.records), 'pair')} from {tables} in {args.out}: {by_subtask}\n")
     if undecided := sum(not row[-1] for row in built.disputed):
         asked = f"fill in the column accepted of {args.out / DISPUTED}, and build again"
         sys.stdout.write(f"{write_count(undecided, 'pair')} disputed: {asked}\n")

@@ -62,9 +62,8 @@ def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
         yield path.name, getattr(error, "strerror", None) or str(error)
 
 
-TablePart = tuple[
-    str, "Sequence[Sequence[str]] | str", str
-]  # A table's name, its rows (or the reason why rows are missing), and the delimiter.
+# A table's name, its rows (or the reason why the table has none), and the delimiter of its file.
+TablePart = tuple[str, "Sequence[Sequence[str]] | str", str]
 
 
 def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
@@ -137,11 +136,8 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
             closing(load_workbook(path, read_only=True, data_only=True)) as book,
         ):
             for sheet in book.worksheets:
-                yield (
-                    sheet.title if len(book.worksheets) > 1 else "",
-                    _collect_rows(sheet.iter_rows(values_only=True)),
-                    ",",
-                )
+                title = sheet.title if len(book.worksheets) > 1 else ""
+                yield title, _collect_rows(sheet.iter_rows(values_only=True)), ","
     # A damaged workbook can raise any exception.
     except Exception as error:
         raise ValueError(f"it is not a readable workbook: {str(error) or type(error).__name__}") from error
