@@ -3,7 +3,7 @@
 Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
 second are measured. In a paced period, calls follow the inferred limit. A paced period ends when it has fewer answers
 than the plain rate would give, by more than a share of the plain period's answers. So pacing loses at most this share
-of answers compared with no pacing. A paced period also ends if it hardly lowers the share of refused calls.
+of answers compared with no pacing. A paced period also ends if it does not lower the share of refused calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 
 PAUSE = 4.0  # A gap of this many usual gaps plus latencies is a pause of the server, not a part of its rate.
 ALLOWED = 0.125  # Share of the plain period's answers by which paced calls may fall behind.
-LOWERED = 0.5  # Pacing ends early if its refused share is more than this part of the plain period's.
 HELD = 4  # Pacing helped if it gave this many times the plain period's answers; else the next plain period is doubled.
 CUT = 0.125  # A refusal lowers the rate by this share. With a deeper cut, pacing falls behind before the rate recovers.
 GROWTH = 100.0
@@ -116,9 +115,9 @@ class Pacing:
         return self._free_at - now
 
     def _is_refused_alike(self) -> bool:
-        """Tell whether pacing lowers the refused share too little, because the refusals do not come from a rate."""
+        """Tell whether pacing does not lower the refused share, because the refusals do not come from a rate."""
         sent, refused = self._period.sent, self._period.refused
-        return refused >= LEAST_ROW and refused > LOWERED * self._plain_share * sent
+        return refused >= LEAST_ROW and refused > self._plain_share * sent
 
     def start_call(self, now: float) -> PacedCall:
         if not self._bursts or now - self._bursts[-1].sent > INSTANT:

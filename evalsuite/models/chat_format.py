@@ -85,6 +85,9 @@ def read_usage(usage: Any) -> Usage:
     )
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
+    # xAI and Gemini leave reasoning out of the completion's tokens, and charge for reasoning all the same.
+    hidden = max(0, (_parse_count(usage.get("total_tokens")) or 0) - prompt - completion)
+    completion, reasoning = completion + hidden, max(reasoning, hidden)
     cached = min(cached, prompt)
     return Usage(
         1,

@@ -252,6 +252,16 @@ def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
         ),
         ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None}, Usage(1, 9, 1)),
         ({"prompt_tokens": 9}, Usage(1, 0, 0)),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 30}, Usage(1, 9, 21, reasoning_tokens=20)),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 1,
+                "total_tokens": 30,
+                "completion_tokens_details": {"reasoning_tokens": 20},
+            },
+            Usage(1, 9, 21, reasoning_tokens=20),
+        ),
     ],
 )
 def test_cached_and_reasoning_tokens_are_read_from_where_servers_state_them(
