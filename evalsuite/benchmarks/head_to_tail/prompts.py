@@ -193,16 +193,11 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
         bare = mode == "neither"
         return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
 
-    turns = [(asks(shown.question), Message("assistant", shown.answer)) for shown in _list_examples(chosen, example)]
+    answered = example if chosen.examples == "template" and example else _ANSWERED
+    shown = [] if chosen.examples == "none" else [answered, _UNANSWERABLE if chosen.doubt == "unsure" else _INSTEAD]
+    shown = [_GAPS[each] for each in shown] if chosen.cloze else shown
+    turns = [(asks(each.question), Message("assistant", each.answer)) for each in shown]
     return (*chain.from_iterable(turns), asks(question))
-
-
-def _list_examples(mode: PromptMode, example: Example | None) -> Sequence[Example]:
-    if mode.examples == "none":
-        return ()
-    answered = example if mode.examples == "template" and example else _ANSWERED
-    shown = (answered, _UNANSWERABLE if mode.doubt == "unsure" else _INSTEAD)
-    return tuple(_GAPS[each] for each in shown) if mode.cloze else shown
 
 
 def make_judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:

@@ -35,11 +35,6 @@ class TrebOptions:
         return read_options("TReB", cls, {**setup.args, **mode})
 
 
-def is_quick(setup: Setup) -> bool:
-    """Tell whether the run uses only one shipped sample per subtask."""
-    return setup.data is None and not set(setup.modes) - {"auto", "published"}
-
-
 SHIPPED = Path(__file__).parent / "data" / "samples"
 # Folders that may contain subtask files: the published archive has one per language, the leaderboard uses JSON.
 FOLDERS = (".", "English", "Chinese", "JSON")
@@ -63,7 +58,7 @@ def load(setup: Setup) -> Dataset:
     shown = options.context // 2
     records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, shown)))
     wanted = _expand_modes(setup.modes)
-    if is_quick(setup):
+    if setup.data is None and not wanted:
         pairs = list(_choose_one_per_subtask(records))
     else:
         pairs = [(each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted]

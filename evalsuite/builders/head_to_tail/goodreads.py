@@ -114,7 +114,9 @@ class Goodreads(DumpSource):
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
-        self._read_authors(find_dump_file(folder, AUTHORS))
+        authors = find_dump_file(folder, AUTHORS)
+        with read_json_rows(workspace, authors, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
+            workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
         self._read_books(find_dump_file(folder, BOOKS))
         self.partitions = {"book": cut_by_popularity(workspace, "book")}
 
@@ -135,10 +137,6 @@ class Goodreads(DumpSource):
             yield book.write_question(template), book.list_answers(template, names)
 
         return ask
-
-    def _read_authors(self, path: Path) -> None:
-        with read_json_rows(self._workspace, path, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
-            self._workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
 
     def _read_books(self, path: Path) -> None:
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}

@@ -287,7 +287,15 @@ class LoadedFacts:
         self._people = self._load_people()
         self._crew = {id_: people for id_, *people in workspace.run_sql("FROM crew")}
         self._parts = self._load_characters()
-        self._names = self._load_names()
+        self._names = dict(
+            workspace.run_sql("""
+                SELECT id, name FROM person SEMI JOIN (
+                    SELECT unnest(string_split(directors, ',')) AS id FROM crew
+                    UNION SELECT unnest(string_split(writers, ',')) FROM crew
+                    UNION SELECT person FROM part
+                ) USING (id)
+            """)
+        )
 
     def list_questions(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         """Yield the questions of a template about a title or a person."""
@@ -386,13 +394,3 @@ class LoadedFacts:
             path = self._folder / "title.principals.tsv.gz"
             raise DatasetError(path, f"characters of {id_}", repr(characters[:60]), "a JSON list of names")
         return roles
-
-    def _load_names(self) -> dict[str, str]:
-        rows = self._workspace.run_sql("""
-            SELECT id, name FROM person SEMI JOIN (
-                SELECT unnest(string_split(directors, ',')) AS id FROM crew
-                UNION SELECT unnest(string_split(writers, ',')) FROM crew
-                UNION SELECT person FROM part
-            ) USING (id)
-        """)
-        return dict(rows)
