@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from evalsuite.plugin.mutants import Mutant
     from evalsuite.results.runs import Run
 
-PLUGIN = "evalsuite.plugin.mutants"
+PLUGINS = ("-p", "evalsuite.plugin", "-p", "evalsuite.plugin.mutants")
+"""Options that load the package before its module; otherwise pytest warns that it cannot rewrite the package."""
 ADVICE = {
     "flattered": "compare with a baseline of released answers, and look at cases: no gate can know that a scorer errs",
     "degraded": "the gates are met whatever the model answers: raise their thresholds",
@@ -107,7 +108,7 @@ class _Attack:
         suite = [] if chosen else self.suite or self._list_paths()
         label = name or "unchanged"
         command = [
-            *(sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider"),
+            *(sys.executable, "-m", "pytest", "-q", *PLUGINS, "-p", "no:cacheprovider"),
             *(f"--replay={self.run_.folder.path.resolve()}", f"--reports={self.scratch}", f"--run={label}"),
             *(f"--baseline={path}" for path in self._find_baselines()),
             *arguments,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.cli import main
+from evalsuite.commands.attack import PLUGINS
 from evalsuite.plugin.mutants import MUTANTS
 from tests.plugin.forty_numbers import model
 from tests.warm_python import run_as_copy
@@ -55,6 +56,11 @@ def test_a_lax_gate_is_told(numbers: Suite, capsys: pytest.CaptureFixture[str]) 
     assert {"degraded", "flattered"} <= find_green(told)
     assert "raise their thresholds" in told["degraded"]
     assert not {"marked", "chosen", "excluded", "sharded", "moved", "mistyped", "killed"} & find_green(told)
+
+
+@pytest.mark.own_interpreter
+def test_the_faults_load_without_a_warning_where_warnings_are_errors(numbers: Suite) -> None:
+    assert numbers.run(model("good"), *PLUGINS, "--gate=numbers.exact_match >= 0.9", fresh=True).ret == 0
 
 
 def test_a_red_run_and_a_run_without_answers_are_refused(numbers: Suite, capsys: pytest.CaptureFixture[str]) -> None:
