@@ -105,7 +105,7 @@ def _list_table_facts(
         same = table is not None and table.head_rows == wanted.head_rows
         yield FormFact(
             "head_rows",
-            f"The first {_write_count(wanted.head_rows, 'row')} {'is' if wanted.head_rows == 1 else 'are'} the head",
+            f"The first {wanted.head_rows} rows are the head" if wanted.head_rows > 1 else "The first row is the head",
             same,
         )
     if spans := _count_span_places(wanted):

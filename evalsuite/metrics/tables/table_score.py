@@ -117,8 +117,8 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that differ; blank cells of rows and columns that only one side has do not differ."""
-        return [cell for cell in self.cells if cell.state != "equal" and (cell.predicted or cell.wanted)]
+        """The cells that lower the content score; blank cells of rows and columns that only one side has do not."""
+        return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:

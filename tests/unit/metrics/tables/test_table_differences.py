@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -126,3 +127,16 @@ def test_score_tables_needs_a_pair_of_files_or_a_file_of_pairs(capsys: pytest.Ca
     with pytest.raises(SystemExit):
         main(["score", "tables", "--reference", "x"])
     assert "give --reference and --prediction, or --pairs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_cells_differ_if_and_only_if_the_content_is_not_perfect(seed: int) -> None:
+    draw = random.Random(seed)
+    texts = ["", "-", "NA", "5", "5.0%", "-5", "A+", "A", "$50", "€50", "New York", "x_1", "10^3"]
+    wanted = [draw.choices(texts, k=3) for _ in range(draw.randint(1, 4))]
+    wanted[0][0] = "Name"
+    predicted = [[draw.choice(texts) if draw.random() < 0.1 else cell for cell in row] for row in wanted]
+    if draw.random() < 0.3:
+        predicted = [[*row, draw.choice(["", "-", "7"])] for row in predicted]
+    score = table_score(predicted, wanted)
+    assert (score.content == 1.0) == (not score.differences), (predicted, wanted)
