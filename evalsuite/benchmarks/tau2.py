@@ -311,7 +311,7 @@ class JudgedReward:
             if message.role in {"user", "assistant"} and message.content
         ]
         prompt = "\n\n".join([LEAD, mark_sections([("conversation", "\n\n".join(said))]), checklist.write_request()])
-        judgement = await ask_until_parsed(judge, prompt, checklist.read, **JUDGE_PARAMETERS)
+        judgement = await ask_until_parsed(judge, prompt, checklist.read_answer, **JUDGE_PARAMETERS)
         true = float(judgement.value.value == 1.0)
         scores = {**await self.rules(sample, transcript), "nl_assertions": true}
         reward = {name: Score(value) for name, value in compute_reward(sample, scores).items()}

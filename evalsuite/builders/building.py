@@ -42,7 +42,7 @@ class BuildProgress:
             self._bar.refresh()
             self._bar.close()
 
-    def begin(self, stage: str) -> None:
+    def begin_stage(self, stage: str) -> None:
         if self._bar is not None:
             self._bar.set_description(stage)
 

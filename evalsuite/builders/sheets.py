@@ -74,9 +74,9 @@ def decode_text(content: bytes) -> str:
 def find_delimiter(text: str) -> str:
     """Find the delimiter that gives most rows as many cells as the first row; a tie is broken by the widest rows."""
 
-    def rate(delimiter: str) -> tuple[float, int]:
+    def rate_delimiter(delimiter: str) -> tuple[float, int]:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]
         width = len(rows[0])
         return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0, 0)
 
-    return max(DELIMITERS, key=rate)
+    return max(DELIMITERS, key=rate_delimiter)

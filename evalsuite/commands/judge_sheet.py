@@ -247,7 +247,7 @@ class _Question:
             criteria = scorer.criteria or read_criteria(sample)
             question, sections, media = (
                 scorer.write_question(sample),
-                scorer.sections(*case),
+                scorer.make_sections(*case),
                 list(scorer.list_media(*case)),
             )
             low, high = criteria.worst, criteria.best
@@ -256,7 +256,7 @@ class _Question:
             swapped = bool(scorer.rivals) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
             aspect = scorer.aspects[self.score]
             question = ChoiceForm(aspect).write_task() if scorer.rivals else ScoresForm((aspect,)).write_task()
-            sections = scorer.subject(*case).list_parts(swapped=swapped)
+            sections = scorer.make_judged_input(*case).list_parts(swapped=swapped)
             first, second = ("second", "first") if swapped else ("first", "second")
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
             if not scorer.rivals:

@@ -202,7 +202,7 @@ class _JudgeCalls:
             return None
         check = YesNo(SAME)
         try:
-            same = check.read(
+            same = check.read_answer(
                 await self._ask(f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_request()}")
             )
         except ValueError:
@@ -323,7 +323,7 @@ class _MutationTest:
 
     def _has_other_prompt(self, before: Case, after: Case) -> bool:
         """Tell whether the judge's prompts for two cases differ; true if the scorer does not list its sections."""
-        shown = getattr(self.scorer, "sections", None)
+        shown = getattr(self.scorer, "make_sections", None)
         return shown is None or shown(*before) != shown(*after)
 
     def _find_rival(self) -> tuple[JudgeScorer, str] | None:
@@ -342,7 +342,7 @@ class _MutationTest:
 def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
     """Exchange an answer and its rival, so that the judge sees them in the opposite order."""
     sample, transcript = case
-    answer, other = scorer.subject(*case).answers
+    answer, other = scorer.make_judged_input(*case).answers
     return replace(sample, metadata={**sample.metadata, rival: answer}), replace_text(
         transcript, transcript.answer, other
     )

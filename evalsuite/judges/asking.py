@@ -113,7 +113,7 @@ class StructuredAnswers:
     # Models whose server refused a schema; later questions to these models are sent without a schema.
     refused: set[str] = field(default_factory=set)
 
-    async def ask(
+    async def ask_with_schema(
         self,
         model: Model,
         prompt: Sequence[Message],
@@ -143,14 +143,14 @@ def make_number_schema(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-class HasLog(Protocol):
+class LoggedJudgement(Protocol):
     """A judgement that has a log of its messages."""
 
     @property
     def log(self) -> Sequence[Mapping[str, Any]]: ...
 
 
-L = TypeVar("L", bound=HasLog)
+L = TypeVar("L", bound=LoggedJudgement)
 
 
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:

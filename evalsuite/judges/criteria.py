@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.judges.asking import make_number_schema, make_object_schema
 from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, OnScale, Reading
-from evalsuite.judges.judgements import CANNOT_TELL, has_result
+from evalsuite.judges.judgements import CANNOT_TELL, has_majority_verdict
 from evalsuite.judges.parsing import (
     CLOSING,
     OPENING,
@@ -30,7 +30,7 @@ from evalsuite.judges.parsing import (
     find_objects,
     find_reason,
     is_unchanged_by_reason,
-    read_value,
+    read_json_value,
     remove_thoughts,
     shorten_to_line,
 )
@@ -59,11 +59,11 @@ class Criteria(Protocol):
         """Write the question and the requested form of the answer."""
         ...
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the answer."""
         ...
 
-    def read(self, text: str) -> Reading: ...
+    def read_answer(self, text: str) -> Reading: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class YesNo:
             'Reply with one JSON object: {"reason": "<in one or two sentences>", "verdict": "yes" or "no"}'
         )
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return make_object_schema(reason=TEXT, verdict=YES_OR_NO_SCHEMA)
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         try:
-            value = AnswerForm({"verdict": VERDICT}).read(text)["verdict"]
+            value = AnswerForm({"verdict": VERDICT}).read_fields(text)["verdict"]
         except NoStatementError as missing:
             raise ValueError("it has no verdict, yes or no, at its beginning or end.") from missing
         return Reading(value, find_reason(remove_thoughts(text)))
@@ -110,7 +110,7 @@ class Template(OnScale):
     def write_request(self) -> str:
         return self.text
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return {}
 
     def write_prompt(self, parts: Sequence[tuple[str, str]]) -> str:
@@ -122,12 +122,12 @@ class Template(OnScale):
             texts.setdefault(name, []).append(text)
         return PLACEHOLDER.sub(lambda found: "\n\n".join(texts.get(found[1], ())), self.text)
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         if self.reader is None:
-            return Likert("", self.low, self.high).read(text)
+            return Likert("", self.low, self.high).read_answer(text)
         if isinstance(self.reader, str):
             matches = re.findall(self.reader, text)
-            number = read_value(matches[-1], NumberValue(self.high)) if matches else None
+            number = read_json_value(matches[-1], NumberValue(self.high)) if matches else None
         else:
             number = self.reader(text)
         if number is None or not self.low <= number <= self.high:
@@ -145,23 +145,23 @@ class OrCannotTell:
         asked = self.criteria.write_request()
         return f'{asked}\nIf what you see does not decide it, write "{CANNOT_TELL}" as the {self._get_value_key()}.'
 
-    def schema(self) -> dict[str, Any]:
-        schema, key = self.criteria.schema(), self._get_value_key()
+    def make_schema(self) -> dict[str, Any]:
+        schema, key = self.criteria.make_schema(), self._get_value_key()
         either = {"anyOf": [schema["properties"][key], {"type": "string", "enum": [CANNOT_TELL]}]}
         return make_object_schema(**{**schema["properties"], key: either})
 
     def _get_value_key(self) -> str:
         """Return the name of the JSON schema's last property, which contains the judgement."""
-        return str(list(self.criteria.schema()["properties"])[-1])
+        return str(list(self.criteria.make_schema()["properties"])[-1])
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         labels = (self._get_value_key(), *VERDICT.labels, *SCORE_SYNONYMS)
         try:
-            AnswerForm({"verdict": AnswerField(labels, ABSTAINS)}).read(text)
+            AnswerForm({"verdict": AnswerField(labels, ABSTAINS)}).read_fields(text)
         except NoStatementError:
-            return self.criteria.read(text)
+            return self.criteria.read_answer(text)
         try:
-            self.criteria.read(text)
+            self.criteria.read_answer(text)
         except ValueError:
             return Reading(math.nan, find_reason(remove_thoughts(text)))
         raise ValueError("it says that it cannot tell, and gives a verdict as well.")
@@ -207,13 +207,13 @@ class Each(OnScale):
             f'"score": {scale}}}, ...]}}; the list is empty where there is no {self.item}.'
         )
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         number = make_number_schema(self.low, self.high)
         score = YES_OR_NO_SCHEMA if self.high == 1 else number
         entry = make_object_schema(**{self.item: TEXT}, reason=TEXT, score=score)
         return make_object_schema(items={"type": "array", "items": entry})
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         entries = _find_list(text, "items")
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
@@ -247,7 +247,7 @@ class Each(OnScale):
             for at, (item, reading) in enumerate(zip(items, readings, strict=True), 1)
             if reading.decided
         ]
-        if not has_result(len(told), len(items)):
+        if not has_majority_verdict(len(told), len(items)):
             return Reading(math.nan, next(reading.reason for reading in readings if not reading.decided))
         scores = [reading.value for _, reading in told]
         name, worst = min(told, key=lambda one: one[1].value)
@@ -258,7 +258,7 @@ class Each(OnScale):
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)
-        number = read_value(value, NumberValue(self.high))
+        number = read_json_value(value, NumberValue(self.high))
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number
@@ -293,10 +293,10 @@ class Items(OnScale):
             f'Reply with one JSON object: {{"items": ["<{self.item}>", ...]}}'
         )
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return make_object_schema(items={"type": "array", "items": TEXT})
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         items = _find_list(text, "items")
         if items is None or len(items) > MOST_ITEMS or not all(isinstance(item, str) for item in items):
             raise ValueError(f'it is not a JSON object with a list of at most {MOST_ITEMS} texts under "items".')
@@ -306,7 +306,7 @@ class Items(OnScale):
 def read_yes_or_no(value: Any) -> float:
     """Read a JSON value that means yes (1.0) or no (0.0)."""
     number = {1: 1.0, 0: 0.0, "1": 1.0, "0": 0.0}.get(value) if isinstance(value, (int, str)) else None
-    read = read_value(value, YES_OR_NO) if number is None else number
+    read = read_json_value(value, YES_OR_NO) if number is None else number
     if read is None:
         raise ValueError(f"{value!r:.40} is neither yes nor no.")
     return read
@@ -356,11 +356,11 @@ class Checklist:
             '"no"}, ...]}, with one entry for each criterion.'
         )
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         entry = make_object_schema(criterion={"type": "integer"}, reason=TEXT, verdict=YES_OR_NO_SCHEMA)
         return make_object_schema(answers={"type": "array", "items": entry})
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         answers = self.read_answers(text)
         value = (
             math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / self._sum_positive_weights()
@@ -409,10 +409,10 @@ class Tree:
     def write_request(self) -> str:
         return self._make_checklist().write_request()
 
-    def schema(self) -> dict[str, Any]:
-        return self._make_checklist().schema()
+    def make_schema(self) -> dict[str, Any]:
+        return self._make_checklist().make_schema()
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         answers = self._make_checklist().read_answers(text)
         node: Any = self.root
         parts: dict[str, float] = {}
@@ -432,7 +432,7 @@ def _read_entries(text: str) -> Verdicts:
     entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
-            int(read_value(entry.get("criterion"), NumberValue(math.inf)) or at),
+            int(read_json_value(entry.get("criterion"), NumberValue(math.inf)) or at),
             entry.get("verdict", entry.get("met", entry.get("answer"))),
             entry.get("reason"),
         )

@@ -167,10 +167,10 @@ class Likert(OnScale):
     def _list_anchors(self) -> str:
         return "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return make_object_schema(reason=TEXT, score=make_number_schema(self.low, self.high))
 
-    def read(self, text: str) -> Reading:
+    def read_answer(self, text: str) -> Reading:
         score = replace(self, name="score")
         labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
         return Reading(read_scores(text, [score], labels)["score"], find_reason(remove_thoughts(text)))
@@ -204,7 +204,7 @@ def read_scores(
     }
     by_name = {aspect.label: aspect for aspect in aspects}
     try:
-        scores = AnswerForm(fields).read(text)
+        scores = AnswerForm(fields).read_fields(text)
     except NoStatementError as missing:
         aspect = by_name[missing.args[0]]
         wanted = f"{aspect.label}: followed by a number from {aspect.low} to {aspect.high}"
@@ -233,12 +233,12 @@ class ScoresForm:
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
         return f"{self.write_task()} {lead} with {lines} followed by your number."
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return make_object_schema(
             **{aspect.label: make_number_schema(aspect.low, aspect.high) for aspect in self.aspects}
         )
 
-    def parse(self, text: str) -> Opinion:
+    def parse_opinion(self, text: str) -> Opinion:
         return Opinion(read_scores(text, self.aspects))
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -261,11 +261,11 @@ class PairedScores:
             "followed by your number."
         )
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         score = make_number_schema(self.aspect.low, self.aspect.high)
         return make_object_schema(**{"Score of answer 1": score, "Score of answer 2": score})
 
-    def parse(self, text: str) -> Opinion:
+    def parse_opinion(self, text: str) -> Opinion:
         places = [replace(self.aspect, name=label) for label in PLACES]
         return _convert_to_scores(*read_scores(text, places, PLACES).values())
 
@@ -292,10 +292,10 @@ class ChoiceForm:
     def write_request(self, lead: Lead = "Reply") -> str:
         return _write_choice_request(self.write_task(), lead, self._list_words())
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return _make_choice_schema(self._list_words())
 
-    def parse(self, text: str) -> Opinion:
+    def parse_opinion(self, text: str) -> Opinion:
         verdict: PairVerdict = _read_verdict(text, CHOICES_OR_NONE if self.cannot_tell else CHOICES, self._list_words())
         return Opinion(verdict=verdict)
 
@@ -315,7 +315,7 @@ class GradedChoice(ChoiceForm):
     def write_task(self) -> str:
         return f"{ChoiceForm.write_task(self)} By how much?"
 
-    def parse(self, text: str) -> Opinion:
+    def parse_opinion(self, text: str) -> Opinion:
         """Read the preference; raise ValueError for a verdict without a degree, such as `Verdict: 1`."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _convert_to_preference(read)
@@ -336,7 +336,7 @@ class BestForm:
             ChoiceForm(self.aspect).write_task().replace("better", "best"), "Reply", self._list_words()
         )
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         return _make_choice_schema(self._list_words())
 
     def read_place(self, text: str) -> int:
@@ -359,7 +359,7 @@ def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
 
 def _read_verdict(text: str, choice: ChoiceValue[T], verdicts: Iterable[str]) -> T:
     try:
-        return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read(text)["Verdict"]
+        return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read_fields(text)["Verdict"]
     except NoStatementError as missing:
         wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing

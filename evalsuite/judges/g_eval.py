@@ -46,7 +46,7 @@ class WeightedScore:
     mass: float  # The total probability of all scores before scaling to 1; for samples, the share of readable samples.
     log: Log
 
-    def plain(self) -> dict[str, Any]:
+    def make_facts(self) -> dict[str, Any]:
         """Return the facts `method` and `mass`, and the fact `little` if the total probability of all scores is low."""
         little = {"little": True} if self.mass < LOW_MASS else {}
         return {"method": self.method, "mass": self.mass, **little}
@@ -84,10 +84,10 @@ class Weighted:
         scores = {name: expected_score.score for name, expected_score in expected.items()}
         verdict = find_better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
-        weights = {name: expected_score.plain() for name, expected_score in expected.items()}
+        weights = {name: expected_score.make_facts() for name, expected_score in expected.items()}
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
-    def prompts(self) -> Sequence[str]:
+    def list_prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
     def _split_by_answer(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
@@ -103,11 +103,11 @@ class Weighted:
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
         prompt = write_messages(subject.write_parts(), request, subject.media)
 
-        def ask(**params: Any) -> Awaitable[Judgement[int]]:
+        def ask_for_score(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
             return ask_until_parsed(model, prompt, make_score_parser(aspect), **wanted)
 
-        expected = await _score_by_logprobs(ask, aspect) or await self._score_by_samples(ask)
+        expected = await _score_by_logprobs(ask_for_score, aspect) or await self._score_by_samples(ask_for_score)
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
@@ -144,7 +144,7 @@ async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspe
 def make_score_parser(aspect: Likert) -> Callable[[str], int]:
     """Make a parser for answers that consist of one whole number on the aspect's scale."""
 
-    def parse(text: str) -> int:
+    def parse_score(text: str) -> int:
         problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
         try:
             score = read_score(text, aspect)
@@ -154,7 +154,7 @@ def make_score_parser(aspect: Likert) -> Callable[[str], int]:
             raise ValueError(problem)
         return int(score)
 
-    return parse
+    return parse_score
 
 
 def drop_reasoning_tokens(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:

@@ -55,7 +55,7 @@ class Ballot:
     swapped: bool  # Whether the second answer was shown first.
     opinion: Opinion  # The opinion, in which `first` is the case's first answer, even if the judge saw it second.
 
-    def plain(self) -> dict[str, Any]:
+    def encode_ballot(self) -> dict[str, Any]:
         """Return the ballot as JSON data for a case's facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
         return {
             "judge": self.judge,
@@ -81,14 +81,14 @@ class Assessment:
         """The number of requested completions, including repetitions."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
-    def plain(self) -> dict[str, Any]:
+    def encode_assessment(self) -> dict[str, Any]:
         """Return JSON data for records: `verdict`, `calls`, `ballots`, facts, and `cut_off` if answers were cut off."""
-        ballots = [ballot.plain() for ballot in self.ballots]
+        ballots = [ballot.encode_ballot() for ballot in self.ballots]
         facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
-        return facts | count_cut_off(self.log)
+        return facts | make_cut_off_fact(self.log)
 
 
-def count_cut_off(log: Log) -> dict[str, int]:
+def make_cut_off_fact(log: Log) -> dict[str, int]:
     """Return the fact `cut_off`, the number of answers that reached the token limit; empty if the number is 0."""
     cut = sum(bool(entry.get("cut_off")) for entry in log)
     return {"cut_off": cut} if cut else {}
@@ -97,7 +97,7 @@ def count_cut_off(log: Log) -> dict[str, int]:
 class Judge(Protocol):
     """A method of judging: one or several judgements of one model, or a panel."""
 
-    def prompts(self) -> Sequence[str]:
+    def list_prompts(self) -> Sequence[str]:
         """List the sentences of the prompts without the judged texts, for the judge's signature."""
         ...
 
@@ -118,11 +118,11 @@ class Form(Protocol):
         """Write the task and the form of the answer; if `lead` is `End`, only the last lines must have this form."""
         ...
 
-    def schema(self) -> dict[str, Any]:
+    def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of an answer that contains only the judgement."""
         ...
 
-    def parse(self, text: str) -> Opinion:
+    def parse_opinion(self, text: str) -> Opinion:
         """Parse the opinion, in which `first` is the answer that was shown first."""
         ...
 
@@ -163,7 +163,7 @@ def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballo
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RoundResult:
     """The judgements for one order of the answers: readable ballots, a message per unreadable ballot, and the log."""
 
     ballots: tuple[Ballot, ...]
@@ -171,7 +171,7 @@ class Round:
     log: Log
 
 
-def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = None) -> Assessment:
+def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
     """Combine the ballots for all orders of the answers into one result.
 
     Both orders have equal weight even if ballots are missing, because each order corrects the position bias of the
@@ -187,12 +187,12 @@ def combine_rounds(form: Form, rounds: Sequence[Round], quorum: int | None = Non
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
-    told = all(has_result(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
+    told = all(has_majority_verdict(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
     opinion = _combine_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
     return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
 
 
-def has_result(verdicts: int, judgements: int) -> bool:
+def has_majority_verdict(verdicts: int, judgements: int) -> bool:
     """Tell whether more than half of the readable judgements have a verdict, so that there is a result."""
     return 2 * verdicts > judgements
 
@@ -228,7 +228,7 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
 
 def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
     """Write the signature of a `Judge`; see `write_signature`."""
-    return write_signature(type(judge).__name__.lower(), models, judge.prompts(), write_stable_repr(judge), shown)
+    return write_signature(type(judge).__name__.lower(), models, judge.list_prompts(), write_stable_repr(judge), shown)
 
 
 def write_stable_repr(settings: Any) -> str:

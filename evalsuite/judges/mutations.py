@@ -160,7 +160,7 @@ def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> 
         return
     for text in list_texts(transcript):
         changed = RULES[kind](text, rng)
-        if changed not in (None, text) and _is_json(changed) == _is_json(text):
+        if changed not in (None, text) and _is_json_object(changed) == _is_json_object(text):
             yield sample, replace_text(transcript, text, changed or "")
     if kind in ("dropped_steps", "doubled_steps"):
         copies = 2 if kind == "doubled_steps" else 0
@@ -189,7 +189,7 @@ def replace_text(transcript: Transcript, old: str, new: str) -> Transcript:
     return replace(transcript, answer=answer, messages=tuple(messages))
 
 
-def _is_json(text: str | None) -> bool:
+def _is_json_object(text: str | None) -> bool:
     try:
         return isinstance(json.loads(text or ""), dict)
     except ValueError:
@@ -275,7 +275,7 @@ def _reverse_list(text: str) -> str | None:
 
 def _reformat_list(text: str) -> str | None:
     """Convert a list to running text, or running text to a list; return None for JSON and code."""
-    if _is_json(text) or CODE.search(text):
+    if _is_json_object(text) or CODE.search(text):
         return None
     if LIST_MARK.search(text):
         return " ".join(line.strip() for line in LIST_MARK.sub("", text).splitlines() if line.strip())

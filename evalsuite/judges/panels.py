@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import Vote, ask_until_parsed, collect_vote, join_logs, read_nonempty_text, wait_for_all
-from evalsuite.judges.judgements import Assessment, Ballot, Form, Round, combine_rounds, make_ballots
+from evalsuite.judges.judgements import Assessment, Ballot, Form, RoundResult, combine_rounds, make_ballots
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections, write_messages
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Panel:
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
-    def prompts(self) -> Sequence[str]:
+    def list_prompts(self) -> Sequence[str]:
         return self.find_wording().list_sentences()
 
     def find_wording(self) -> Wording:
@@ -201,14 +201,14 @@ class Debate:
             description = self.panel.find_wording().describe_debater(debater)
             self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
 
-    async def run_debate(self) -> Round:
+    async def run_debate(self) -> RoundResult:
         """Run the debate; if it ends in a `JudgeError`, the result has no ballots."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._run_turn(turn)
         except JudgeError as error:
-            return Round((), (str(error),), tuple(error.log))
-        return Round(tuple(self.ballots), tuple(self.problems), tuple(self.log))
+            return RoundResult((), (str(error),), tuple(error.log))
+        return RoundResult(tuple(self.ballots), tuple(self.problems), tuple(self.log))
 
     async def _run_turn(self, turn: int) -> None:
         stage: Stage = "judgement" if turn == self.panel.turns else "talk"
@@ -224,7 +224,7 @@ class Debate:
             votes = await self._ask_everybody(turn, "secret ballot")
             self.log += join_logs(votes)
             ballots = make_ballots(votes, swapped=self.swapped)
-            self.interim += [{"turn": turn, **ballot.plain()} for ballot in ballots]
+            self.interim += [{"turn": turn, **ballot.encode_ballot()} for ballot in ballots]
 
     def _record_speeches(self, speeches: Sequence[Vote[Any]], turn: int) -> list[Part]:
         """Log the speeches, store the last turn's judgements as ballots, and return the readable speeches."""
@@ -251,7 +251,7 @@ class Debate:
         model = self.model.peer(debater.model) if debater.model else self.model
         prompt = self.panel.find_wording().write_prompt(debater, self.subject, self.shown, stage)
         parse, options = (
-            (read_nonempty_text, {"read_cut_off": True}) if stage == "talk" else (self.panel.form.parse, {})
+            (read_nonempty_text, {"read_cut_off": True}) if stage == "talk" else (self.panel.form.parse_opinion, {})
         )
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 

@@ -79,7 +79,7 @@ class AnswerValue(Protocol[T_co]):
         """The regular expression that matches the texts to pass to `read`."""
         ...
 
-    def read(self, text: str) -> T_co | None:
+    def read_value(self, text: str) -> T_co | None:
         """Read a value; None if the whole text is not a value."""
         ...
 
@@ -98,7 +98,7 @@ class NumberValue:
         r"(?:\s?(?:/|out of)\s?\d{1,12}(?:\.0)?)?(?:\s(?:points?|stars?))?"
     )
 
-    def read(self, text: str) -> float | None:
+    def read_value(self, text: str) -> float | None:
         number, *scale = re.findall(r"[+-]?\d+(?:\.\d+)?(?:e-\d+)?", text)
         return float(number) if not scale or float(scale[0]) == self.high else None
 
@@ -116,7 +116,7 @@ class ChoiceValue(Generic[T]):
     def pattern(self) -> str:
         return "|".join(f"(?:{synonyms})" for synonyms in self.options.values())
 
-    def read(self, text: str) -> T | None:
+    def read_value(self, text: str) -> T | None:
         for meaning, synonyms in self.options.items():
             if re.fullmatch(synonyms, text, re.IGNORECASE):
                 return meaning
@@ -159,7 +159,7 @@ class AnswerForm(Generic[T]):
         self._several = re.compile(f"(?:{unnamed}{BETWEEN})+", re.IGNORECASE)
         self._boxed = re.compile(rf"(?:\[\[|\\boxed\{{)(?:{self._pattern})(?:\]\]|\}})\$?\W{{0,3}}$", re.IGNORECASE)
 
-    def read(self, text: str) -> dict[str, T]:
+    def read_fields(self, text: str) -> dict[str, T]:
         """Read the value of each field."""
         items = self._split_answer(remove_thoughts(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
@@ -227,7 +227,7 @@ class AnswerForm(Generic[T]):
         name = self._names[_normalise_label(match["label"])]
         value = self._fields[name].value
         kept = is_unchanged_by_reason(match, value) and not self._begun.search(match.string, match.end("value"))
-        read = value.read(match["value"]) if kept or match.re is self._statement else None
+        read = value.read_value(match["value"]) if kept or match.re is self._statement else None
         return None if read is None else (name, read)
 
     def _read_object(self, item: Mapping[str, Any]) -> Iterator[tuple[str, T]]:
@@ -237,7 +237,7 @@ class AnswerForm(Generic[T]):
                 yield from self._read_object(inner)
             elif name is not None:
                 field = inner.get("score", inner.get("value")) if isinstance(inner, Mapping) else inner
-                read = read_value(field, self._fields[name].value)
+                read = read_json_value(field, self._fields[name].value)
                 if read is not None:
                     yield name, read
 
@@ -254,18 +254,18 @@ class AnswerForm(Generic[T]):
         for part in parts:
             match = self._value.fullmatch(part)
             if match and not _introduces_remark(match) and is_unchanged_by_reason(match, field.value):
-                read = field.value.read(match["value"])
+                read = field.value.read_value(match["value"])
                 return [] if read is None else [(name, read)]
         return []
 
 
-def read_value(field: Any, value: AnswerValue[T]) -> T | None:
+def read_json_value(field: Any, value: AnswerValue[T]) -> T | None:
     """Read a JSON value that is a number or a text; return None for any other value."""
     if not isinstance(field, (str, int, float)):
         return None
     text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
     match = re.fullmatch(rf"{OPENING}(?P<value>{value.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
-    return value.read(match["value"]) if match and is_unchanged_by_reason(match, value) else None
+    return value.read_value(match["value"]) if match and is_unchanged_by_reason(match, value) else None
 
 
 def is_unchanged_by_reason(match: re.Match[str], value: AnswerValue[Any]) -> bool:
@@ -294,7 +294,7 @@ def remove_thoughts(text: str) -> str:
 
 def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
     """Yield at most 20 JSON objects in a text, each with its start and end position."""
-    decoder, at, tried = json.JSONDecoder(object_pairs_hook=_check_pairs), text.find("{"), 0
+    decoder, at, tried = json.JSONDecoder(object_pairs_hook=_refuse_contradictions), text.find("{"), 0
     while at >= 0 and tried < MOST_OBJECTS:
         tried += 1
         try:
@@ -306,7 +306,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
         at = text.find("{", end)
 
 
-def _check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Raise an error if a name has two different values in an object; Python's parser would keep the last value."""
     item: dict[str, Any] = {}
     for name, value in pairs:

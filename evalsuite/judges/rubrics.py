@@ -29,7 +29,7 @@ from evalsuite.judges.judgements import (
     Ballot,
     Opinion,
     declare_scores,
-    has_result,
+    has_majority_verdict,
     write_signature,
     write_stable_repr,
 )
@@ -134,7 +134,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
     overall = criteria is None and template is None and bool(scale or anchors)
-    if compare or aggregate == "expected" or _are_scales(criteria) or overall:
+    if compare or aggregate == "expected" or _has_scales(criteria) or overall:
         for_one: dict[str, Any] = {"template": template, "read": read, "steps": steps, "examples": examples}
         for_one |= {"passes": passes, "confirm_failures": confirm_failures, "aggregate": aggregate in FOR_ONE_ANSWER}
         for_one |= {"fields": fields, "model": model and not isinstance(model, str)}
@@ -193,7 +193,7 @@ def _check_options(asked: Criteria | None, read: Any, levels: int, *, swap: bool
         raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
 
 
-def _are_scales(criteria: Any) -> bool:
+def _has_scales(criteria: Any) -> bool:
     return isinstance(criteria, (list, tuple)) and any(isinstance(one, Likert) for one in criteria)
 
 
@@ -247,14 +247,14 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or read_criteria(sample)
-        shown = ShownCase(self.sections(sample, transcript), self.list_media(sample, transcript))
+        shown = ShownCase(self.make_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_unanswered(criteria, sample, transcript):
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading) for model in models]
         else:
-            votes = await wait_for_all(self.ask(criteria, shown, model, at) for model, at in seats)
+            votes = await wait_for_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
         value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
         people = make_people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
@@ -269,7 +269,7 @@ class Rubric:
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
-    def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
+    def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         """List the parts of a case that the judge sees."""
         return show_fields(sample, transcript, self._list_fields(sample))
 
@@ -304,7 +304,7 @@ class Rubric:
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
-        votes += await wait_for_all(self.ask(criteria, shown, model, at, again=True) for at in again)
+        votes += await wait_for_all(self.ask_for_vote(criteria, shown, model, at, again=True) for at in again)
         values = _list_values(votes)
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
@@ -333,15 +333,15 @@ class Rubric:
         facts: dict[str, Any] = {
             "verdict": None,
             "calls": sum(entry["role"] == "assistant" for entry in log),
-            "ballots": [ballot.plain() for ballot in ballots],
+            "ballots": [ballot.encode_ballot() for ballot in ballots],
             **people,
         }
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
         facts |= {"cannot_tell": untold} if untold else {}
-        return Score(value, nearest.reason, {self.name: facts}, log, self.signature(models))
+        return Score(value, nearest.reason, {self.name: facts}, log, self.write_signature(models))
 
-    async def ask(
+    async def ask_for_vote(
         self, criteria: Criteria, shown: ShownCase, model: Model, at: int, *, again: bool = False
     ) -> Vote[Reading]:
         """Request one judgement, in several calls if the items of a long answer are judged separately."""
@@ -357,10 +357,10 @@ class Rubric:
         options["attempts"] = self.attempts
         if isinstance(criteria, Template):
             question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
-            return await collect_vote(ask_until_parsed(model, [question], criteria.read, **options), name, model)
+            return await collect_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
         prompt = write_messages(mark_sections(shown.parts), self.write_instruction(criteria), shown.media)
         asked = OrCannotTell(criteria) if self.cannot_tell else criteria
-        call = self.structured.ask(model, prompt, asked.read, asked.schema(), **options)
+        call = self.structured.ask_with_schema(model, prompt, asked.read_answer, asked.make_schema(), **options)
         return await collect_vote(call, name, model)
 
     async def _ask_one_by_one(
@@ -370,10 +370,12 @@ class Rubric:
         plain = replace(self, steps=(), examples=())  # Steps and examples may refer to all items together.
         votes: list[Vote[Reading]] = []
         if not criteria.given:
-            votes.append(await replace(plain, cannot_tell=False).ask(criteria.make_listing(), shown, **seat))
+            votes.append(await replace(plain, cannot_tell=False).ask_for_vote(criteria.make_listing(), shown, **seat))
             items = list(votes[0].value.parts) if votes[0].value else []
         sections = [[*others, (criteria.item, item)] for item in items]
-        asked = (plain.ask(criteria.make_item_question(), replace(shown, parts=parts), **seat) for parts in sections)
+        asked = (
+            plain.ask_for_vote(criteria.make_item_question(), replace(shown, parts=parts), **seat) for parts in sections
+        )
         votes += (judged := await wait_for_all(asked))
         unread = [vote.problem for vote in votes if vote.value is None]
         readings = [vote.value for vote in judged if vote.value]
@@ -393,7 +395,7 @@ class Rubric:
         ]
         return "\n\n".join(block for block in blocks if block)
 
-    def signature(self, models: Sequence[Model]) -> str:
+    def write_signature(self, models: Sequence[Model]) -> str:
         """Write the judge's fingerprint without criteria from samples' metadata; see `judgements.write_signature`."""
         shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.write_instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
@@ -407,7 +409,7 @@ def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
     """List the values of the judgements; empty unless more than half of the readable judgements have a value."""
     readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.decided]
-    return values if has_result(len(values), len(readings)) else []
+    return values if has_majority_verdict(len(values), len(readings)) else []
 
 
 def _find_majority(values: Sequence[float]) -> float:

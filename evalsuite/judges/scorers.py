@@ -30,7 +30,7 @@ from evalsuite.judges.judgements import (
     Assessment,
     Ballot,
     Opinion,
-    Round,
+    RoundResult,
     combine_rounds,
     declare_scores,
     make_ballots,
@@ -238,29 +238,31 @@ class Sampled:
         rounds = await wait_for_all(self._judge_order(subject, model, swapped=swapped) for swapped in orders)
         return combine_rounds(self.form, rounds, self.quorum)
 
-    def prompts(self) -> Sequence[str]:
-        return (SYSTEM_PROMPT, self._request())
+    def list_prompts(self) -> Sequence[str]:
+        return (SYSTEM_PROMPT, self._write_request())
 
-    async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> Round:
+    async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
         votes = await wait_for_all(self._ask_for_vote(subject, model, at, swapped=swapped) for at in repeats)
         problems = tuple(vote.problem for vote in votes if not vote.value)
-        return Round(tuple(make_ballots(votes, swapped=swapped)), problems, join_logs(votes))
+        return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, join_logs(votes))
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
-        prompt = write_messages(subject.write_parts(swapped=swapped), self._request(), subject.media)
+        prompt = write_messages(subject.write_parts(swapped=swapped), self._write_request(), subject.media)
         # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
         # once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
         if self.reasons:
-            call = ask_until_parsed(model, prompt, self.form.parse, **options)
+            call = ask_until_parsed(model, prompt, self.form.parse_opinion, **options)
         else:
-            call = self.structured.ask(model, prompt, self.form.parse, self.form.schema(), **options)
+            call = self.structured.ask_with_schema(
+                model, prompt, self.form.parse_opinion, self.form.make_schema(), **options
+            )
         return await collect_vote(call, name, model, order="swapped" if swapped else "as given")
 
-    def _request(self) -> str:
+    def _write_request(self) -> str:
         return REASONS + self.form.write_request("End") if self.reasons else self.form.write_request()
 
 
@@ -280,8 +282,8 @@ class OnDemand:
         ballots, log = first.ballots + debated.ballots, first.log + debated.log
         return Assessment(debated.opinion, ballots, log, {**debated.facts, **facts})
 
-    def prompts(self) -> Sequence[str]:
-        return (*self.alone.prompts(), *self.panel.prompts())
+    def list_prompts(self) -> Sequence[str]:
+        return (*self.alone.list_prompts(), *self.panel.list_prompts())
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +310,7 @@ class BestOf:
         wins = [math.fsum(share) / len(share) for share in shares]
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
-    def prompts(self) -> Sequence[str]:
+    def list_prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, BestForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
@@ -318,13 +320,13 @@ class BestOf:
         shown = replace(subject, answers=answers[first:] + answers[:first]).write_parts()
         prompt = write_messages(shown, form.write_request(), subject.media)
 
-        def read(text: str) -> list[float]:
+        def read_shares(text: str) -> list[float]:
             place = form.read_place(text)
             chosen = (place - 1 + first) % count
             return [float(at == chosen) if place else 1 / count for at in range(count)]
 
         options: dict[str, Any] = {"attempts": self.attempts, **self.params}
-        judgement = await self.structured.ask(model, prompt, read, form.schema(), **options)
+        judgement = await self.structured.ask_with_schema(model, prompt, read_shares, form.make_schema(), **options)
         log = (
             {"speaker": "judge", "model": model.name, "order": f"answer {first + 1} first", **one}
             for one in judgement.log
@@ -354,12 +356,12 @@ class JudgeScorer:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score a case; the facts and the log of all judge calls are attached to the first score."""
-        subject = self.subject(sample, transcript)
+        subject = self.make_judged_input(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         assessment = await self.judge(subject, judge)
-        values = self._score_values(assessment.opinion)
+        values = self._make_score_values(assessment.opinion)
         name, *others = values
-        facts = {**assessment.plain(), "lengths": [len(answer) for answer in subject.answers]}
+        facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
         # Without the prefix, two judges of one case would overwrite each other's facts.
@@ -369,7 +371,7 @@ class JudgeScorer:
             self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
             **{self.prefix + other: values[other] for other in others},
         }
-        return sign_scores(scores, self.signature([judge]))
+        return sign_scores(scores, self.write_signature([judge]))
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -379,7 +381,7 @@ class JudgeScorer:
     def _may_abstain(self) -> bool:
         return bool(getattr(getattr(self.judge, "form", None), "cannot_tell", False))
 
-    def _score_values(self, opinion: Opinion) -> dict[str, float]:
+    def _make_score_values(self, opinion: Opinion) -> dict[str, float]:
         if opinion.verdict is None:
             return dict(opinion.scores)
         if opinion.verdict == CANNOT_TELL:
@@ -387,7 +389,7 @@ class JudgeScorer:
         apart = {PREFERENCE + COUNTED_APART: 0.0} if self._may_abstain() else {}
         return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
-    def signature(self, models: Sequence[Model]) -> str:
+    def write_signature(self, models: Sequence[Model]) -> str:
         """Write the judge's signature; see `judgements.write_signature`."""
         return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
@@ -400,9 +402,9 @@ class JudgeScorer:
         """Return a copy of the judge with another background, other hidden names or another prefix."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
-    def sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
+    def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         """List the parts of a case that the judge sees."""
-        return self.subject(sample, transcript).list_parts()
+        return self.make_judged_input(sample, transcript).list_parts()
 
     @property
     def aspects(self) -> dict[str, Likert]:
@@ -411,7 +413,7 @@ class JudgeScorer:
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}
 
-    def subject(self, sample: Sample, transcript: Transcript) -> JudgedInput:
+    def make_judged_input(self, sample: Sample, transcript: Transcript) -> JudgedInput:
         """Collect the parts of a case that the judge sees; raise ScoringError if the rival or background is missing."""
         answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(

@@ -18,7 +18,7 @@ from evalsuite.core.keywords import GENERATION, refuse_unknown
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
-from evalsuite.judges.judgements import Form, Judge, count_cut_off, sign_scores, write_judge_signature
+from evalsuite.judges.judgements import Form, Judge, make_cut_off_fact, sign_scores, write_judge_signature
 from evalsuite.judges.panels import Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import JudgedInput, withhold_names
 from evalsuite.judges.scorers import Sampled
@@ -140,9 +140,9 @@ class AsJudge:
             if mode.kind == "paper" and sample.tags["task"] == "pairs":
                 # The authors' script counts missing scores as a tie; the fact `unparsed` marks such ties.
                 facts["verdict"] = "tie"
-            facts |= {"unparsed": str(error), **count_cut_off(tuple(error.log))}
+            facts |= {"unparsed": str(error), **make_cut_off_fact(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
-        facts |= {**assessment.plain(), "judged": dict(assessment.opinion.scores)}
+        facts |= {**assessment.encode_assessment(), "judged": dict(assessment.opinion.scores)}
         scores = ", ".join(f"{name}: {value:g}" for name, value in assessment.opinion.scores.items())
         return Transcript(assessment.opinion.verdict or scores, events=_make_events(assessment.log), facts=facts)
 

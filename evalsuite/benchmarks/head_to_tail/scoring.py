@@ -134,7 +134,7 @@ def _make_shares(right: float, missing: float, suffix: str = "") -> dict[str, fl
 
 def _parse_verdict(text: str) -> float:
     try:
-        return _VERDICT.read(text)["verdict"]
+        return _VERDICT.read_fields(text)["verdict"]
     except NoStatementError as missing:
         raise ValueError('it is not the one word "correct" or "incorrect".') from missing
 

@@ -292,4 +292,4 @@ def list_judge_templates() -> list[str]:
 
 def parse_score(text: str) -> float:
     """Read the judge's score in tenths, 0.1 to 1.0."""
-    return _FORM.parse(text).scores["Score"] / 10
+    return _FORM.parse_opinion(text).scores["Score"] / 10

@@ -82,7 +82,7 @@ def run(args: Namespace) -> int:
     with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
             source = origin.read(workspace, args.folder, *[args.templates] * bool(args.templates))
-            if isinstance(source, dbpedia.Dbpedia) and args.draft:
+            if isinstance(source, dbpedia.DbpediaSource) and args.draft:
                 return _write_drafts(source, args, folder)
             of_paper = args.mix == "paper"
             selection = choose_questions(
@@ -100,12 +100,12 @@ def run(args: Namespace) -> int:
         if source.template_popularity:
             table = _write_predicates(selection, source.template_popularity, source.partitions["predicate"])
             write_atomically(table, get_predicates_path(args.to), folder)
-        write_atomically(_write_published(selection, source.partitions), args.to, folder)
+        write_atomically(_write_published_file(selection, source.partitions), args.to, folder)
     sys.stdout.write(f"{count:,} questions in {args.to}, counted in {get_stats_path(args.to)}\n")
     return 0
 
 
-def _write_drafts(source: dbpedia.Dbpedia, args: Namespace, folder: Path) -> int:
+def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
     """Write the templates in use and the drafted templates; return 1 if a draft is missing."""
     examples = source.find_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
@@ -130,15 +130,15 @@ class KnowledgeSource:
 
 
 SOURCES = {
-    "dblp": KnowledgeSource(dblp.FILES, 1000, 100, dblp.Dblp),
-    "dbpedia": KnowledgeSource(dbpedia.FILES, 3000, 10, dbpedia.Dbpedia),
-    "goodreads": KnowledgeSource(goodreads.FILES, 1000, 250, goodreads.Goodreads),
-    "imdb": KnowledgeSource(imdb.FILES, 1000, 85, imdb.Imdb),
-    "mag": KnowledgeSource(mag.FILES, 1000, 100, mag.Mag),
+    "dblp": KnowledgeSource(dblp.FILES, 1000, 100, dblp.DblpSource),
+    "dbpedia": KnowledgeSource(dbpedia.FILES, 3000, 10, dbpedia.DbpediaSource),
+    "goodreads": KnowledgeSource(goodreads.FILES, 1000, 250, goodreads.GoodreadsSource),
+    "imdb": KnowledgeSource(imdb.FILES, 1000, 85, imdb.ImdbSource),
+    "mag": KnowledgeSource(mag.FILES, 1000, 100, mag.MagSource),
 }
 
 
-def _write_published(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+def _write_published_file(selection: Selection, partitions: Mapping[str, Partition]) -> str:
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
     Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of popularity
@@ -159,12 +159,12 @@ def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: 
 def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
     questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
 
-    def rank(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+    def find_rank(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
         template, each = question
         return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
 
     lines = []
-    for template, each in sorted(questions, key=rank):
+    for template, each in sorted(questions, key=find_rank):
         answer = each.answers[0] if len(each.answers) == 1 else each.answers
         lines.append(f"  {json.dumps([each.entity, template.id, each.question, answer], ensure_ascii=False)}")
     return f' "{bucket}": [\n{{}}\n ]'.format(",\n".join(lines)) if lines else f' "{bucket}": []'

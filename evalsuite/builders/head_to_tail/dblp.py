@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
-from evalsuite.builders.head_to_tail.dump_reader import decompress, find_dump_file
+from evalsuite.builders.head_to_tail.dump_reader import decompress_file, find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_rows_as_table
 from evalsuite.core.errors import DatasetError
 
@@ -67,7 +67,7 @@ class Thesis:
         return questions[subject]
 
 
-class Dblp(DumpSource):
+class DblpSource(DumpSource):
     """DBLP's dump in a workspace."""
 
     templates = paper_templates = tuple(TEMPLATES)
@@ -90,16 +90,16 @@ class Dblp(DumpSource):
             for id_, name, kind, title, year, schools in rows
         }
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             kind, subject = TEMPLATES[template]
             if thesis := theses.get((entity, kind)):
                 yield thesis.write_question(subject)
 
-        return ask
+        return list_questions
 
     def _read_dump(self, path: Path) -> None:
-        self._workspace.progress.begin(path.name)
-        blocks = decompress(path, self._workspace.progress.advance)
+        self._workspace.progress.begin_stage(path.name)
+        blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
         with read_rows_as_table(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")

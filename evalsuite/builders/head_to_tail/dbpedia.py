@@ -42,7 +42,7 @@ _MORE = 4
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")
 
 
-class Dbpedia(DumpSource):
+class DbpediaSource(DumpSource):
     """DBpedia's dump in a workspace; the file `templates` has a question per predicate, with `_` for the entity."""
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
@@ -77,11 +77,11 @@ class Dbpedia(DumpSource):
     def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
         values, ambiguous = self._load_values(), self._find_ambiguous()
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if entity not in ambiguous and not _is_list(name := _read_name(entity)):
+        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+            if entity not in ambiguous and not _is_list_page(name := _read_name(entity)):
                 yield self._questions[template].replace("_", name), _list_names(values[template.id, entity])
 
-        return ask
+        return list_questions
 
     def _read_dump(self, path: Path) -> None:
         """Read the triples; remove the common prefix from entities, and make objects that are not entities null."""
@@ -162,7 +162,7 @@ def draft_templates(
     templates: dict[str, str] = {}
     failures: dict[str, str] = {}
 
-    async def draft(predicate: str, pairs: list[tuple[str, str]], model: Model) -> None:
+    async def draft_template(predicate: str, pairs: list[tuple[str, str]], model: Model) -> None:
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.split(r"[/#]", predicate.strip("<>"))[-1]).lower()
         facts = "\n".join(f"{subject} | {name} | {object_}" for subject, object_ in pairs)
         prompt = DRAFT.format(facts=mark_sections([("facts", facts)]))
@@ -172,11 +172,11 @@ def draft_templates(
         except JudgeError as error:
             failures[predicate] = str(error).removeprefix("judge ")
 
-    async def draft_all(model: Model) -> None:
-        await asyncio.gather(*(draft(predicate, pairs, model) for predicate, pairs in examples.items()))
+    async def draft_all_templates(model: Model) -> None:
+        await asyncio.gather(*(draft_template(predicate, pairs, model) for predicate, pairs in examples.items()))
 
     with open_session(settings, answers) as opened:
-        opened.run_coroutine(draft_all)
+        opened.run_coroutine(draft_all_templates)
     order = list(examples)
     return dict(sorted(templates.items(), key=lambda item: order.index(item[0]))), failures
 
@@ -225,13 +225,13 @@ def _read_name(entity: str) -> str:
     return unquote(entity).replace("_", " ").strip()
 
 
-def _is_list(name: str) -> bool:
+def _is_list_page(name: str) -> bool:
     return name.startswith(("List of ", "Lists of ", "Index of ", "Outline of "))
 
 
 def _list_names(objects: list[str | None]) -> list[str | None]:
     """Return the names of all values; an empty list if any value is not an entity with a name."""
-    if any(each is None or "__" in each or _is_list(_read_name(each)) for each in objects):
+    if any(each is None or "__" in each or _is_list_page(_read_name(each)) for each in objects):
         return []
     names = [_read_name(each) for each in objects if each]
     return [variant for name in names for variant in (_BRACKETS.sub("", name), name)]

@@ -78,9 +78,9 @@ def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
 
 def reveals_answer(question: str, answers: Iterable[Answer]) -> bool:
     """Tell whether the question contains an answer, even within a word, ignoring case, accents and punctuation."""
-    plain, spelt = question.casefold(), _keep_letters(question)
+    plain, spelt = question.casefold(), _normalise_letters(question)
     texts = [str(answer) for answer in answers]
-    return any(text.casefold() in plain or _keep_letters(text) in spelt for text in texts)
+    return any(text.casefold() in plain or _normalise_letters(text) in spelt for text in texts)
 
 
 def is_text_answer(answer: Answer) -> bool:
@@ -90,7 +90,7 @@ def is_text_answer(answer: Answer) -> bool:
     return bool(re.search(r"\w", text)) and not is_address and LOST not in text
 
 
-def _keep_letters(text: str) -> str:
+def _normalise_letters(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text.casefold())
     return " ".join(re.findall(r"\w+", "".join(mark for mark in apart if not unicodedata.combining(mark))))
 
@@ -276,7 +276,7 @@ class QuestionSource(ABC):
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+    def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
         """Draw questions about at least `sizes[template]` entities per bucket, or all entities of a smaller bucket."""
 
 
@@ -286,7 +286,7 @@ class DumpSource(QuestionSource):
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+    def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE drawn
             (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)
@@ -333,15 +333,15 @@ def choose_questions(
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
-        drawn = source.draw(sizes)
-        cap = per_template or find_cap([_find_scarcest(buckets) for buckets in drawn.values()], target)
+        drawn = source.draw_questions(sizes)
+        cap = per_template or find_question_cap([_count_scarcest(buckets) for buckets in drawn.values()], target)
         lacking = [template for template, buckets in drawn.items() if _can_draw_more(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)
         sizes |= {template: sizes[template] * GROWTH for template in lacking}
 
 
-def find_cap(available: Sequence[int], target: int) -> int:
+def find_question_cap(available: Sequence[int], target: int) -> int:
     """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; the target if no cap is enough."""
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
@@ -351,13 +351,13 @@ def find_cap(available: Sequence[int], target: int) -> int:
     return target
 
 
-def _find_scarcest(buckets: Mapping[str, CandidateList]) -> int:
+def _count_scarcest(buckets: Mapping[str, CandidateList]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
 def _can_draw_more(buckets: Mapping[str, CandidateList], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
-    return _find_scarcest(buckets) < allowed
+    return _count_scarcest(buckets) < allowed
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:

@@ -43,7 +43,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
     raise DatasetError(folder / name, "", problem, "the downloaded file")
 
 
-class _CountedFile:
+class _CountingFile:
     """A file that reports each number of bytes read; `at` is the total."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
@@ -56,7 +56,7 @@ class _CountedFile:
         return block
 
 
-def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
+def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Decompress a file in the format of its suffix; call `advance` with each number of compressed bytes read."""
     try:
         opened = path.open("rb")
@@ -64,9 +64,9 @@ def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
         problem = "no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
         raise DatasetError(path, "", problem, "the downloaded file") from None
     with opened:
-        file = _CountedFile(opened, advance)
+        file = _CountingFile(opened, advance)
         try:
-            yield from _DECODERS.get(path.suffix, _read_pieces)(file)
+            yield from _DECODERS.get(path.suffix, _read_blocks)(file)
         except EOFError:
             problem = "the end amid compressed data"
             raise DatasetError(path, f"byte {file.at}", problem, "a complete file: download it again") from None
@@ -75,7 +75,7 @@ def decompress(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
             raise DatasetError(path, place, problem, "a readable, undamaged file") from error
 
 
-def _read_pieces(file: Any) -> Iterator[bytes]:
+def _read_blocks(file: Any) -> Iterator[bytes]:
     while piece := file.read(BLOCK):
         yield piece
 
@@ -101,8 +101,8 @@ def _read_zstd(file: Any) -> Iterator[bytes]:
 
 
 _DECODERS: dict[str, Callable[[Any], Iterator[bytes]]] = {
-    ".gz": lambda file: _read_pieces(gzip.GzipFile(fileobj=file)),
-    ".bz2": lambda file: _read_pieces(bz2.BZ2File(file)),
+    ".gz": lambda file: _read_blocks(gzip.GzipFile(fileobj=file)),
+    ".bz2": lambda file: _read_blocks(bz2.BZ2File(file)),
     ".zst": _read_zstd,
 }
 
@@ -123,7 +123,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
 
-    def feed() -> None:
+    def feed_pipe() -> None:
         try:
             with pipe.open("wb") as out:
                 for block in blocks:
@@ -133,7 +133,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             failures.append(error)
 
-    feeder = Thread(target=feed, name=f"feed {pipe.name}", daemon=True)
+    feeder = Thread(target=feed_pipe, name=f"feed {pipe.name}", daemon=True)
     feeder.start()
     try:
         yield
@@ -188,7 +188,7 @@ def read_first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[
     return line.decode(), chain((rest,), blocks)
 
 
-def check_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def check_line_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks; raise an error if a line is too long."""
     length = 0
     for block in blocks:
@@ -229,7 +229,7 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
     """Read a file again to find its first malformed line; the first `skip` lines are not checked."""
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
-    for number, line in enumerate(split_lines(drop_carriage_returns(decompress(path, int))), 1):
+    for number, line in enumerate(split_lines(drop_carriage_returns(decompress_file(path, int))), 1):
         too_long = endless if len(line) > LONGEST else None
         if number > skip and (wrong := too_long or _check_encoding(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)

@@ -56,7 +56,7 @@ class Edition:
     isbn13: str | None
     isbn10: str | None
 
-    def fits_question(self) -> bool:
+    def has_usable_year(self) -> bool:
         return self.year is not None and self.year <= LAST_YEAR
 
 
@@ -89,7 +89,7 @@ class Book:
     def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
         """Return the answers of all editions that fit the question; nothing if the name of an author is missing."""
         publisher = (self.main.publisher or "").lower()
-        fitting = filter(Edition.fits_question, self.editions)
+        fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
         same_year = [each for each in self.editions if each.year == self.main.year]
         if template == YEAR:
@@ -105,7 +105,7 @@ class Book:
         return [] if None in authors else authors
 
 
-class Goodreads(DumpSource):
+class GoodreadsSource(DumpSource):
     """Goodreads' dump in a workspace."""
 
     # Only the paper's mix of questions asks for ISBNs.
@@ -132,11 +132,11 @@ class Goodreads(DumpSource):
             """)
         )
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             book = books[entity]
             yield book.write_question(template), book.list_answers(template, names)
 
-        return ask
+        return list_questions
 
     def _read_books(self, path: Path) -> None:
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
@@ -196,6 +196,6 @@ class Goodreads(DumpSource):
         """)
         # Editions are sorted by ratings, so the first edition up to the last year is the main edition.
         return {
-            id_: Book(next(filter(Edition.fits_question, editions[id_])), tuple(editions[id_]), namesakes, twins)
+            id_: Book(next(filter(Edition.has_usable_year, editions[id_])), tuple(editions[id_]), namesakes, twins)
             for id_, namesakes, twins in rows
         }

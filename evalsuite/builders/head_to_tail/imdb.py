@@ -85,7 +85,7 @@ class Title:
     namesakes: int  # Number of titles with this name, this title included.
     twins: int  # Number of titles with this name and year.
 
-    def fits_question(self) -> bool:
+    def has_usable_year(self) -> bool:
         return self.year is not None and self.year <= LAST_YEAR
 
     def write_name(self) -> str | None:
@@ -190,7 +190,7 @@ _CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8
 
 
-class Imdb(DumpSource):
+class ImdbSource(DumpSource):
     """IMDb's dump in a workspace."""
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
@@ -331,7 +331,7 @@ class LoadedFacts:
         if namesakes > 1:
             return None, ()
         works = [self._titles.get(work) for work in self._works[entity]]
-        asked = (work for work in self._works[entity] if work in self._titles and self._titles[work].fits_question())
+        asked = (work for work in self._works[entity] if work in self._titles and self._titles[work].has_usable_year())
         best = max(asked, key=lambda work: self._popularity[work])
         answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
             BIRTH_YEAR: [birth_year],

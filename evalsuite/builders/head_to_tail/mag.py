@@ -107,7 +107,7 @@ class Paper:
         }[template]
 
 
-class Mag(DumpSource):
+class MagSource(DumpSource):
     """The graph's dump in a workspace."""
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
@@ -131,7 +131,7 @@ class Mag(DumpSource):
         papers, authors = self._load_papers(), self._load_authors()
         venues = {template: self._load_venues(template) for template in _VENUES if template in sizes}
 
-        def ask(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
                 paper = papers[entity]
                 answers: Mapping[QuestionTemplate, Iterable[Answer | None]] = {
@@ -146,7 +146,7 @@ class Mag(DumpSource):
                 name, answer, namesakes = venues[template][entity]
                 yield _VENUES[template][1].format(name) if namesakes == 1 else None, [answer]
 
-        return ask
+        return list_questions
 
     def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
         issn = "Issn" if entities == "journal" else answer

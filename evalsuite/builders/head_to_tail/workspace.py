@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.dump_reader import (
     LONGEST,
-    check_lengths,
-    decompress,
+    check_line_lengths,
+    decompress_file,
     drop_carriage_returns,
     drop_comments,
     find_malformed_line,
@@ -43,7 +43,7 @@ class Workspace:
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
         self.folder, self.progress, self.seed = folder, progress, seed
         self._pipes = 0
-        self._database = _connect(folder)
+        self._database = _open_database(folder)
 
     def close(self) -> None:
         self._database.close()
@@ -70,7 +70,7 @@ def quote_sql(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _connect(folder: Path) -> Any:
+def _open_database(folder: Path) -> Any:
     try:
         import duckdb
     except ImportError as error:
@@ -107,7 +107,7 @@ def read_tsv(
     Args:
         names: the first columns in order, if the file has no header; the file may have more columns.
     """
-    line, blocks = read_first_line(drop_carriage_returns(decompress(path, workspace.progress.advance)), path)
+    line, blocks = read_first_line(drop_carriage_returns(decompress_file(path, workspace.progress.advance)), path)
     if names:
         blocks = chain((f"{line}\n".encode(),), blocks)
     heads = line.split("\t")
@@ -121,8 +121,8 @@ def read_tsv(
         raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_check_row, types=types)
-    relation = partial(_write_csv, delimiter="\t", types=types)
-    with _stream_dump(workspace, path, check_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
+    relation = partial(_write_csv_reader_sql, delimiter="\t", types=types)
+    with _stream_dump(workspace, path, check_line_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
         yield stream
 
 
@@ -132,16 +132,16 @@ def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
     must have these fields; null is allowed.
     """
-    blocks = replace_surrogates(check_lengths(decompress(path, workspace.progress.advance)))
+    blocks = replace_surrogates(check_line_lengths(decompress_file(path, workspace.progress.advance)))
     # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
     # memory. The delimiter cannot occur in JSON.
-    table = partial(_write_csv, delimiter="\x01", types={"line": "VARCHAR"})
+    table = partial(_write_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
 
-    def relation(file: str) -> str:
+    def write_relation(file: str) -> str:
         return f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
 
-    return _stream_dump(workspace, path, blocks, relation, partial(_check_object, fields=fields))
+    return _stream_dump(workspace, path, blocks, write_relation, partial(_check_object, fields=fields))
 
 
 def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
@@ -151,8 +151,8 @@ def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str
     `#` are comments.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
-    blocks = drop_comments(check_lengths(decompress(path, workspace.progress.advance)))
-    relation = partial(_write_csv, delimiter=" ", types=types)
+    blocks = drop_comments(check_line_lengths(decompress_file(path, workspace.progress.advance)))
+    relation = partial(_write_csv_reader_sql, delimiter=" ", types=types)
     return _stream_dump(workspace, path, blocks, relation, _check_triple)
 
 
@@ -160,7 +160,7 @@ def read_rows_as_table(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
     """Read rows without tabs and line ends as a table; yield SQL for the FROM clause of exactly one query."""
-    return workspace.open_stream(_write_blocks(rows), partial(_write_csv, delimiter="\t", types=columns))
+    return workspace.open_stream(_write_blocks(rows), partial(_write_csv_reader_sql, delimiter="\t", types=columns))
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def _stream_dump(
     skip: int = 0,
 ) -> Iterator[str]:
     """Read a dump with `Workspace.open_stream`; if that fails, raise an error that names the first malformed line."""
-    workspace.progress.begin(path.name)
+    workspace.progress.begin_stage(path.name)
     try:
         with workspace.open_stream(blocks, relation) as stream:
             yield stream
@@ -191,7 +191,7 @@ def _write_blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]
         yield ("\n".join(lines) + "\n").encode()
 
 
-def _write_csv(file: str, delimiter: str, types: Mapping[str, str]) -> str:
+def _write_csv_reader_sql(file: str, delimiter: str, types: Mapping[str, str]) -> str:
     columns = ", ".join(f"{quote_sql(name)}: {quote_sql(kind)}" for name, kind in types.items())
     nulls = ", ".join(map(quote_sql, _NULLS))
     return (
@@ -229,12 +229,12 @@ def _check_object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | Non
     if missing := [name for name in fields if name not in value]:
         return f"only the fields {', '.join(map(repr, value))}"[:300], f"the field {missing[0]!r}"
     for name, kind in fields.items():
-        if isinstance(kind, list) and not _is_list(value[name], kind[0]):
+        if isinstance(kind, list) and not _is_record_list(value[name], kind[0]):
             return f"{json.dumps(value[name])[:60]} as {name}", f"a list of objects of {', '.join(kind[0])}"
     return None
 
 
-def _is_list(value: Any, fields: Iterable[str]) -> bool:
+def _is_record_list(value: Any, fields: Iterable[str]) -> bool:
     return value is None or (
         isinstance(value, list)
         and all(isinstance(entry, dict) and all(name in entry for name in fields) for entry in value)

@@ -152,7 +152,7 @@ def _describe_table(table: CellGrid, place: int, count: int) -> Iterator[str]:
     if table.name:
         yield f"The caption: {table.name}"
     rows, head = list(table.rows), table.head_rows
-    while len(rows) > 1 and _is_one_text(rows[0]):
+    while len(rows) > 1 and _spans_row(rows[0]):
         yield f"Across all columns: {rows.pop(0)[0]}"
         head -= 1
     head = head if 0 < head < len(rows) else 1
@@ -160,10 +160,10 @@ def _describe_table(table: CellGrid, place: int, count: int) -> Iterator[str]:
     rows = rows[head:]
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
-        yield f"Across all columns: {row[0]}" if _is_one_text(row) else _describe_row(row, columns)
+        yield f"Across all columns: {row[0]}" if _spans_row(row) else _describe_row(row, columns)
 
 
-def _is_one_text(row: Sequence[str]) -> bool:
+def _spans_row(row: Sequence[str]) -> bool:
     return len(row) > 1 and bool(row[0]) and len(set(row)) == 1
 
 
@@ -256,7 +256,7 @@ def _build_items(paths: Iterable[Path], folder: Path, progress: BuildProgress) -
     built = BuiltItems()
     for path in paths:
         name = str(path.relative_to(folder))
-        progress.begin(name)
+        progress.begin_stage(name)
         written = SUFFIXES[path.suffix.lower()]
         try:
             text = read_text(path)

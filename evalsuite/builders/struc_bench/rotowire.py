@@ -116,7 +116,7 @@ PAIR = re.compile(
 )
 
 
-def _sort_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the sentences about each row; a sentence without a name continues the sentence before it."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
@@ -219,7 +219,7 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
     mentioned: dict[str, set[str]] = {}
-    for row, about_row in _sort_by_row(report, names).items():
+    for row, about_row in _group_by_row(report, names).items():
         other = next(values for name, values in rows.items() if name != row)
         mentioned[row] = _find_mentioned(TEAM, rows[row], about_row)
         points = rows[row].get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
@@ -243,7 +243,7 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
     mentioned = {
-        row: _find_mentioned(PLAYER, rows[row], about_row) for row, about_row in _sort_by_row(report, names).items()
+        row: _find_mentioned(PLAYER, rows[row], about_row) for row, about_row in _group_by_row(report, names).items()
     }
     return _make_table("Player", PLAYER, rows, mentioned)
 
@@ -339,7 +339,7 @@ def run(args: Namespace) -> int:
     items, passed_over = list[TableItem](), 0
     with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         for path in files:
-            progress.begin(path.name)
+            progress.begin_stage(path.name)
             for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
                 if any(any(table.cells) and min(len(table.rows), table.width) > larger_than for table in game.tables):
                     items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))

@@ -216,12 +216,12 @@ def complain_about_code(description: str, table: str, written: Format) -> str:
         return f"It holds a tag, {tag[0][:40]!r}; call tags by their names in words."
     if environment := ENVIRONMENT.search(description):
         return f"It holds LaTeX code, {environment[0][:40]!r}; describe it in words."
-    if written != "html" and (row := _find_row(description, table, written)):
+    if written != "html" and (row := _find_repeated_row(description, table, written)):
         return f"It holds a row of the table, {row[:40]!r}; describe it in words."
     return ""
 
 
-def _find_row(description: str, table: str, written: Format) -> str:
+def _find_repeated_row(description: str, table: str, written: Format) -> str:
     """Find a line with at least two cells of the same table row, separated by bars or ampersands; else return ""."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
@@ -274,12 +274,12 @@ def add_format_cot_arguments(parser: ArgumentParser) -> None:
 def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
 
-    async def ask(item: TableItem, written: Format, model: Model) -> str:
+    async def request_description(item: TableItem, written: Format, model: Model) -> str:
         return await write_description(item, written, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
 
     return build_texts(
         args,
-        ask,
+        request_description,
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # With the suffix `.json`, the instruction set would be read as a second file of items.

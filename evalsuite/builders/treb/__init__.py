@@ -112,7 +112,7 @@ async def build_pairs(paths: Iterable[Path], *, seed: int = 0, each: int = 1) ->
                 if isinstance(sheet, str):
                     built.skipped[name] = sheet
                 else:
-                    await _add_pairs(built.keep_table(sheet), built, sandbox, Random(f"{seed} {name}"), each)  # noqa: S311
+                    await _add_question_pairs(built.keep_table(sheet), built, sandbox, Random(f"{seed} {name}"), each)  # noqa: S311
     finally:
         await sandbox.aclose()
     return built
@@ -132,7 +132,7 @@ def write_pairs(built: BuiltPairs, out: Path) -> None:
         (out / DISPUTED).write_text(write_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
 
 
-async def _add_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
+async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
     sent = {"df": TableFile(sheet.table.write_csv().encode())}
     chinese = has_chinese_names(sheet)
     for name, english in _make_pairs(sheet, random, each):

@@ -40,7 +40,7 @@ def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"'
     return _make_statistic_pair(
-        question, compute(_drop_missing(sheet.numeric_columns[name])), f"df[{name!r}].{method}()"
+        question, compute(_drop_missing_cells(sheet.numeric_columns[name])), f"df[{name!r}].{method}()"
     )
 
 
@@ -51,7 +51,7 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     if condition is None or f'"{name}"' in condition.words:
         return None
     words, compute, method = random.choice((STATISTICS if name in sheet.summable_columns else STATISTICS[1:])[:-1])
-    values = _drop_missing([cell for row, cell in enumerate(sheet.numeric_columns[name]) if condition.holds(row)])
+    values = _drop_missing_cells([cell for row, cell in enumerate(sheet.numeric_columns[name]) if condition.holds(row)])
     if len(values) < 2:
         return None
     question = f'What is the {words} of the column "{name}" over the rows where {condition.words}'
@@ -64,10 +64,10 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     condition, name = choose_equality(sheet, random), random.choice(sheet.summable_columns)
     cells = sheet.numeric_columns[name]
-    whole = math.fsum(_drop_missing(cells))
-    if condition is None or min(_drop_missing(cells)) < 0 or whole == 0:
+    whole = math.fsum(_drop_missing_cells(cells))
+    if condition is None or min(_drop_missing_cells(cells)) < 0 or whole == 0:
         return None
-    part = math.fsum(_drop_missing([cell for row, cell in enumerate(cells) if condition.holds(row)]))
+    part = math.fsum(_drop_missing_cells([cell for row, cell in enumerate(cells) if condition.holds(row)]))
     if not 0 < part < whole:
         return None
     question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}'
@@ -80,7 +80,7 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the key of the row with a column's unique greatest or smallest value."""
     name, (words, pick, method) = random.choice(list(sheet.arithmetic_columns)), random.choice(_EXTREMES)
     cells = sheet.numeric_columns[name]
-    extreme = pick(_drop_missing(cells))
+    extreme = pick(_drop_missing_cells(cells))
     if sheet.key_column is None or cells.count(extreme) > 1:
         return None
     question = f'Which value has the column "{sheet.key_column}" in the row with the {words} value of "{name}"?'
@@ -90,7 +90,9 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of distinct values in a column with repeated values."""
-    numbers = {name: _drop_missing(cells) for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)}
+    numbers = {
+        name: _drop_missing_cells(cells) for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)
+    }
     recurring = [name for name, values in numbers.items() if MOST_FLAGS < len(set(values)) <= len(values) / 2]
     names = [*sheet.group_columns, *recurring]
     if not names:
@@ -108,7 +110,7 @@ def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     if sheet.key_column is None or value is None:
         return None
     key = sheet.columns[sheet.key_column][row]
-    above = sum(cell > value for cell in _drop_missing(sheet.numeric_columns[name]))
+    above = sum(cell > value for cell in _drop_missing_cells(sheet.numeric_columns[name]))
     question = (
         f'What is the rank of the row where "{sheet.key_column}" is "{key}" by "{name}", that is, one more than the '
         "number of rows with a greater value?"
@@ -155,7 +157,7 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
 OPERATION_TEMPLATES = (statistic, statistic_where, share, extreme_row, distinct, rank, best_group, correlation)
 
 
-def _drop_missing(cells: Sequence[float | None]) -> list[float]:
+def _drop_missing_cells(cells: Sequence[float | None]) -> list[float]:
     return [cell for cell in cells if cell is not None]
 
 
@@ -247,7 +249,7 @@ DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, un
 
 def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]]:
     """Choose a column whose distribution can be tested, without its missing cells; no values if none is suitable."""
-    present = {name: _drop_missing(cells) for name, cells in sheet.arithmetic_columns.items()}
+    present = {name: _drop_missing_cells(cells) for name, cells in sheet.arithmetic_columns.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
     name = random.choice(suited) if suited else ""
     return name, present.get(name, [])

@@ -170,13 +170,13 @@ def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     words, sign, holds = random.choice(_COMPARISONS)
     shown = f"{bound:.15g}"
 
-    def met(row: int) -> bool:
+    def is_met(row: int) -> bool:
         cell = cells[row]
         return cell is not None and holds(cell, bound)
 
-    if not 0 < sum(map(met, range(len(cells)))) < len(cells):
+    if not 0 < sum(map(is_met, range(len(cells)))) < len(cells):
         return None
-    return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", met)
+    return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", is_met)
 
 
 MOST_DIGITS = 7  # Maximum characters of a bound without sign and zeros at either end, decimal point included.
@@ -329,7 +329,7 @@ def has_chinese_names(sheet: Sheet) -> bool:
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:
     """Translate a pair's question into Chinese; in its answer and program, replace Yes and No by 是 and 否."""
-    question = _translate(pair.question)
+    question = _translate_question(pair.question)
     if question is None:
         return pair
     if "Yes or No?" not in pair.question:
@@ -338,7 +338,7 @@ def translate_pair(pair: TemplatePair) -> TemplatePair:
     return replace(pair, question=question, answer={"Yes": "是", "No": "否"}[pair.answer], program=program)
 
 
-def _translate(question: str) -> str | None:
+def _translate_question(question: str) -> str | None:
     ending = next(ending for ending in ENDINGS if question.endswith(ending))
     words = question.removesuffix(ending)
     for form, chinese in FORMS.items():

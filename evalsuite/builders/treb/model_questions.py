@@ -184,7 +184,7 @@ class QuestionPanel:
         """Request a JSON object with exactly these properties; raise DraftDropped if no reply is such an object."""
         schema = make_object_schema(**properties)
 
-        def parse(text: str) -> dict[str, Any]:
+        def parse_object(text: str) -> dict[str, Any]:
             value: dict[str, Any]
             for value in reversed(find_json_objects(text)):
                 if properties.keys() <= value.keys():
@@ -198,7 +198,11 @@ class QuestionPanel:
 
         messages = [Message("user", prompt)]
         try:
-            return (await self.asking.ask(model, messages, parse, schema, attempts=ATTEMPTS, max_tokens=TOKENS)).value
+            return (
+                await self.asking.ask_with_schema(
+                    model, messages, parse_object, schema, attempts=ATTEMPTS, max_tokens=TOKENS
+                )
+            ).value
         except JudgeError as error:
             raise DraftDropped(str(error).removeprefix("judge ")) from error
 
@@ -365,7 +369,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     reason = DraftDropped("no column has a name that could be asked for")
     disputed = None
     for column in columns[:MOST_COLUMNS]:
-        pair, hidden = _hide_name(sheet, column)
+        pair, hidden = _hide_column_name(sheet, column)
         try:
             await panel.demand_full_marks(hidden, pair, words.COLUMN_NAMING)
             pair = await panel.check_answer(hidden, pair)
@@ -381,7 +385,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     return disputed
 
 
-def _hide_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
+def _hide_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
     chinese = has_chinese_names(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
     header = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])

@@ -90,7 +90,7 @@ class Sheet:
         return (numbered or unnamed) and not _names_an_order(name) and not _are_years(cells)
 
     def _is_order(self, name: str, cells: list[float | None]) -> bool:
-        if _names_an_order(name) or _are_years(cells) or _are_running_numbers(cells) or _are_steps(cells):
+        if _names_an_order(name) or _are_years(cells) or _are_running_numbers(cells) or _are_running_steps(cells):
             return True
         return _are_levels(cells) and not _names_an_amount(name)
 
@@ -272,12 +272,12 @@ _QUANTITIES = re.compile(
 def _names_a_code(name: str) -> bool:
     """Tell whether the name suggests numbers without a meaningful order."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
-    return bool(glued or _CODES.fullmatch(_find_head(name)) or _CHINESE_CODES.search(name.strip()))
+    return bool(glued or _CODES.fullmatch(_find_head_noun(name)) or _CHINESE_CODES.search(name.strip()))
 
 
 def _names_an_order(name: str) -> bool:
     """Tell whether the name suggests years, ranks or dates, which can be compared but not added."""
-    return bool(_ORDERS.fullmatch(_find_head(name))) or bool(_CHINESE_ORDERS.search(_drop_brackets(name)))
+    return bool(_ORDERS.fullmatch(_find_head_noun(name))) or bool(_CHINESE_ORDERS.search(_drop_brackets(name)))
 
 
 def _names_an_amount(name: str) -> bool:
@@ -306,7 +306,7 @@ def _drop_brackets(name: str) -> str:
     return re.sub(r"[(\[\uff08].*?[)\]\uff09]", " ", name).strip()
 
 
-def _find_head(name: str) -> str:
+def _find_head_noun(name: str) -> str:
     """Find the noun of a name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _drop_brackets(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
@@ -327,7 +327,7 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
     return all(map(float.is_integer, present)) and width <= 1.25 * len(present)
 
 
-def _are_steps(cells: Sequence[float | None]) -> bool:
+def _are_running_steps(cells: Sequence[float | None]) -> bool:
     """Tell whether most cells are one step above the cell before, as months and grids of an experiment are."""
     present = [cell for cell in cells if cell is not None]
     if len(present) < FEWEST_IN_ORDER:

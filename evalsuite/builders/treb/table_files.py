@@ -72,7 +72,7 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)
     columns = [[*column] for column in zip(*(row + [""] * (width - len(row)) for row in cells), strict=True)]
-    columns = _write_numbers([column for column in columns if any(column)], decimal_commas=delimiter != ",")
+    columns = _write_plain_numbers([column for column in columns if any(column)], decimal_commas=delimiter != ",")
     lines = list(zip(*columns, strict=True))
     if not lines:
         return "it has no rows"
@@ -84,17 +84,18 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _CONTINENTAL = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
-def _write_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
+def _write_plain_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
     """Remove thousands separators from columns in which every present cell is a number; use decimal points."""
 
-    def fits(column: list[str], *, continental: bool) -> bool:
+    def has_only_numbers(column: list[str], *, continental: bool) -> bool:
         present = [cell for cell in column[1:] if cell not in MISSING]
         read = _CONTINENTAL.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
         return bool(present) and all(map(read, present))
 
     # One column that is numeric only with decimal commas shows that the whole file uses decimal commas.
     continental = decimal_commas and any(
-        fits(column, continental=True) and not fits(column, continental=False) for column in columns
+        has_only_numbers(column, continental=True) and not has_only_numbers(column, continental=False)
+        for column in columns
     )
     removed, point = (r"[.\u00a0\u202f](?=\d)", ",") if continental else (",", ".")
     return [
@@ -102,7 +103,7 @@ def _write_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[li
             column[0],
             *(cell if cell in MISSING else re.sub(removed, "", cell).replace(point, ".") for cell in column[1:]),
         ]
-        if fits(column, continental=continental)
+        if has_only_numbers(column, continental=continental)
         else column
         for column in columns
     ]

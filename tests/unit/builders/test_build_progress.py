@@ -16,7 +16,7 @@ def test_a_build_goes_on_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     done = 0
     with BuildProgress(2, "item") as progress:
         for _ in range(2):
-            progress.begin("something")
+            progress.begin_stage("something")
             progress.advance(1)
             done += 1
     assert done == 2

@@ -157,9 +157,9 @@ def test_a_case_without_verdict_shows_no_bias(scripted: Any) -> None:
 
 def test_the_offer_is_part_of_the_signature_and_leaves_other_signatures_as_they_were(scripted: Any) -> None:
     judge = scripted(lambda _: "")
-    assert rubric("True?").signature([judge]) != rubric("True?", cannot_tell=True).signature([judge])
-    assert rubric().signature([judge]) != rubric(cannot_tell=True).signature([judge])
-    assert pairwise("old").signature([judge]) != pairwise("old", cannot_tell=True).signature([judge])
+    assert rubric("True?").write_signature([judge]) != rubric("True?", cannot_tell=True).write_signature([judge])
+    assert rubric().write_signature([judge]) != rubric(cannot_tell=True).write_signature([judge])
+    assert pairwise("old").write_signature([judge]) != pairwise("old", cannot_tell=True).write_signature([judge])
 
 
 def test_the_share_of_cases_without_verdict_is_better_if_it_is_lower() -> None:

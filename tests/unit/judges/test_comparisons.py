@@ -152,7 +152,7 @@ def test_older_names_make_the_same_judges() -> None:
         (weighted(rival="old"), rubric([replace(quality, high=5)], compare="old", aggregate="expected")),
     ):
         assert isinstance(new, JudgeScorer)
-        assert old.signature([]) == new.signature([])
+        assert old.write_signature([]) == new.write_signature([])
     with pytest.warns(DeprecationWarning, match="is now evalsuite.judges.pairwise"):
         assert getattr(evalsuite, "pairwise") is pairwise  # noqa: B009 - the stub leaves the older name out
 

@@ -39,7 +39,7 @@ DEPTH = Likert("", 0, 1, name="depth")
     ],
 )
 def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdict) -> None:
-    assert ChoiceForm().parse(text) == Opinion(verdict=verdict)
+    assert ChoiceForm().parse_opinion(text) == Opinion(verdict=verdict)
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
 )
 def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        ChoiceForm().parse(text)
+        ChoiceForm().parse_opinion(text)
 
 
 def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
-    said = ScoresForm((CLEAR, DEPTH)).parse("Thoughts.\nClarity: 4/5\n- depth: 0.5")
+    said = ScoresForm((CLEAR, DEPTH)).parse_opinion("Thoughts.\nClarity: 4/5\n- depth: 0.5")
     assert said.scores == {"clarity": 4.0, "depth": 0.5}
-    assert ScoresForm((CLEAR, DEPTH)).parse("clarity: 4, depth: 0.5.") == said
+    assert ScoresForm((CLEAR, DEPTH)).parse_opinion("clarity: 4, depth: 0.5.") == said
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_score_is_read_for_every_aspect_with_or_without_the_scale() -> None:
     ],
 )
 def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
-    assert ScoresForm().parse(text).scores == {"quality": 8.0}
+    assert ScoresForm().parse_opinion(text).scores == {"quality": 8.0}
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
 )
 def test_what_a_reader_could_not_settle_either_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="quality"):
-        ScoresForm().parse(text)
+        ScoresForm().parse_opinion(text)
 
 
 def test_an_aspects_name_may_have_commas() -> None:
     form = ScoresForm((Likert("", 1, 5, name="clear, short"), DEPTH))
-    assert form.parse("clear, short: 4, depth: 1").scores == {"clear, short": 4.0, "depth": 1.0}
+    assert form.parse_opinion("clear, short: 4, depth: 1").scores == {"clear, short": 4.0, "depth": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -145,25 +145,25 @@ def test_an_aspects_name_may_have_commas() -> None:
 )
 def test_missing_contradicting_and_impossible_scores_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        ScoresForm((CLEAR, DEPTH)).parse(text)
+        ScoresForm((CLEAR, DEPTH)).parse_opinion(text)
 
 
 def test_two_scored_answers_are_compared_and_equal_scores_tie() -> None:
     form = PairedScores()
-    assert form.parse("Score of answer 1: 7\nScore of answer 2: 8").verdict == "second"
-    assert form.parse("Score of answer 1: 7/10\nScore of answer 2: 7.0").verdict == "tie"
-    assert form.parse("Answer 1: 3 reasons.\nScore of answer 1: 7\nScore of answer 2: 8").verdict == "second"
-    assert form.parse("Answer 1: 8\nAnswer 2: 6").verdict == "first"
-    assert form.parse("The score of answer 1 is 8. The score of answer 2 is 6.").verdict == "first"
+    assert form.parse_opinion("Score of answer 1: 7\nScore of answer 2: 8").verdict == "second"
+    assert form.parse_opinion("Score of answer 1: 7/10\nScore of answer 2: 7.0").verdict == "tie"
+    assert form.parse_opinion("Answer 1: 3 reasons.\nScore of answer 1: 7\nScore of answer 2: 8").verdict == "second"
+    assert form.parse_opinion("Answer 1: 8\nAnswer 2: 6").verdict == "first"
+    assert form.parse_opinion("The score of answer 1 is 8. The score of answer 2 is 6.").verdict == "first"
     with pytest.raises(ValueError, match="Score of answer 2"):
-        form.parse("Score of answer 1: 7")
+        form.parse_opinion("Score of answer 1: 7")
 
 
 @given(st.text())
 def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
     for form in (ChoiceForm(), PairedScores(), ScoresForm((CLEAR,))):
         try:
-            said = form.parse(text)
+            said = form.parse_opinion(text)
         except ValueError:
             continue
         assert said.verdict in ("first", "second", "tie", None)
@@ -177,12 +177,12 @@ def test_no_text_breaks_a_parser_but_by_being_refused(text: str) -> None:
 def test_an_endless_answer_is_refused_at_once(text: str) -> None:
     for form in (ChoiceForm(), PairedScores(), ScoresForm((CLEAR,))):
         with pytest.raises(ValueError, match="no line"):
-            form.parse(text)
+            form.parse_opinion(text)
 
 
 @given(st.integers(1, 10), st.integers(1, 10))
 def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, other: int) -> None:
-    said = PairedScores().parse(f"Score of answer 1: {one}\nScore of answer 2: {other}")
+    said = PairedScores().parse_opinion(f"Score of answer 1: {one}\nScore of answer 2: {other}")
     assert said.exchange_answers().scores == {"first": other, "second": one}
     assert said.exchange_answers().exchange_answers() == said
     assert said.exchange_answers().verdict == find_better(other, one)
@@ -237,26 +237,26 @@ def test_an_aspect_without_a_scale_or_a_name_of_one_line_is_refused(name: str, l
     ],
 )
 def test_a_verdict_in_five_levels_says_how_far_the_first_answer_is_preferred(text: str, preference: float) -> None:
-    assert GradedChoice().parse(text).scores == {"preference": preference}
+    assert GradedChoice().parse_opinion(text).scores == {"preference": preference}
 
 
 @pytest.mark.parametrize("text", ["Verdict: 1", "Verdict: 1 is worse", "Verdict: 1 better\nVerdict: 2 better"])
 def test_a_verdict_without_a_degree_or_against_itself_is_asked_again(text: str) -> None:
     with pytest.raises(ValueError, match=r"Verdict"):
-        GradedChoice().parse(text)
+        GradedChoice().parse_opinion(text)
 
 
 def test_degrees_are_averaged_over_both_orders() -> None:
-    shown_first, shown_second = GradedChoice().parse("[[A>>B]]"), GradedChoice().parse("[[A>B]]")
+    shown_first, shown_second = GradedChoice().parse_opinion("[[A>>B]]"), GradedChoice().parse_opinion("[[A>B]]")
     combined = GradedChoice().combine_opinions([shown_first, shown_second.exchange_answers()])
     assert combined == Opinion({"preference": 0.625}, "first")
 
 
 @pytest.mark.parametrize("form", [ScoresForm((CLEAR, DEPTH)), PairedScores(), ChoiceForm(), GradedChoice()])
 def test_what_a_schema_allows_can_be_read(form: Any) -> None:
-    properties = form.schema()["properties"]
+    properties = form.make_schema()["properties"]
     answer = {name: one["enum"][0] if "enum" in one else one["minimum"] for name, one in properties.items()}
-    assert form.parse(json.dumps(answer, indent=2)).scores or form.parse(json.dumps(answer)).verdict
+    assert form.parse_opinion(json.dumps(answer, indent=2)).scores or form.parse_opinion(json.dumps(answer)).verdict
 
 
 @pytest.mark.parametrize(
@@ -269,15 +269,15 @@ def test_what_a_schema_allows_can_be_read(form: Any) -> None:
 )
 def test_a_score_inside_a_thought_is_none_even_where_the_thought_has_no_end(text: str) -> None:
     with pytest.raises(ValueError, match="it has no line of the form"):
-        ScoresForm((CLEAR,)).parse(text)
+        ScoresForm((CLEAR,)).parse_opinion(text)
 
 
 def test_a_score_after_a_thought_without_a_beginning_is_read() -> None:
-    assert ScoresForm((CLEAR,)).parse("clarity: 2, or so</think>\nclarity: 4").scores == {"clarity": 4.0}
+    assert ScoresForm((CLEAR,)).parse_opinion("clarity: 2, or so</think>\nclarity: 4").scores == {"clarity": 4.0}
 
 
 @pytest.mark.parametrize(
     "text", ["Score of answer 2: 3\nScore of answer 1: 9", '{"Score of answer 2": 3, "Score of answer 1": 9}']
 )
 def test_scores_of_two_answers_are_read_by_their_labels_in_whatever_order(text: str) -> None:
-    assert PairedScores().parse(text).scores == {"first": 9.0, "second": 3.0}
+    assert PairedScores().parse_opinion(text).scores == {"first": 9.0, "second": 3.0}

@@ -167,7 +167,9 @@ def test_secret_ballots_after_each_turn_but_the_last_are_heard_by_nobody(scripte
     ]
     # Words 3, 4, 7 and 8 are the secret ballots.
     assert heard(model.calls[-1]) == ["word1", "word2", "word5", "word6", "word9"]
-    assert [(ballot["turn"], ballot["judge"], ballot["verdict"]) for ballot in found.plain()["interim"]] == [
+    assert [
+        (ballot["turn"], ballot["judge"], ballot["verdict"]) for ballot in found.encode_assessment()["interim"]
+    ] == [
         (1, "general public", "first"),
         (1, "critic", "first"),
         (2, "general public", "first"),
@@ -275,7 +277,7 @@ def test_one_judgement_of_three_that_cannot_be_read_leaves_the_other_two(scripte
     found = debate(scripted(only("general public", "scientist")), debaters=make_debaters(TRIO), turns=1, attempts=2)
     assert found.opinion.verdict == "first"
     assert [ballot.judge for ballot in found.ballots] == ["general public", "scientist"]
-    assert found.plain()["unreadable"] == 1
+    assert found.encode_assessment()["unreadable"] == 1
     assert [entry["content"] for entry in found.log].count("hm") == 2, "what was paid for is kept"
 
 

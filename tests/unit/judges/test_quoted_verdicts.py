@@ -13,12 +13,12 @@ from evalsuite.judges.forms import QUALITY, ScoresForm
 def test_a_score_that_a_reason_quotes_is_not_the_score() -> None:
     said = json.dumps({"reason": "It asks for the best, score: 5, in vain.", "score": 2})
     for text in (said, f"Here it is:\n```json\n{said}\n```"):
-        assert Likert("How good is it?").read(text).value == 2.0
+        assert Likert("How good is it?").read_answer(text).value == 2.0
 
 
 def test_a_verdict_that_a_reason_quotes_is_not_the_verdict() -> None:
     said = json.dumps({"reason": "It says of itself: verdict: yes.", "verdict": "no"})
-    assert YesNo("Is it right?").read(said).value == 0.0
+    assert YesNo("Is it right?").read_answer(said).value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -31,15 +31,15 @@ def test_a_verdict_that_a_reason_quotes_is_not_the_verdict() -> None:
 )
 def test_a_reason_that_was_cut_off_holds_no_verdict(text: str) -> None:
     with pytest.raises(ValueError, match="no verdict"):
-        YesNo("Is it right?").read(text)
+        YesNo("Is it right?").read_answer(text)
 
 
 @pytest.mark.parametrize("text", ['{"reason": "ok, quality: 3', '{\n"note": "well, quality: 9 is too much,\n"qual'])
 def test_a_reason_that_was_cut_off_holds_no_score(text: str) -> None:
     with pytest.raises(ValueError, match="no line of the form"):
-        ScoresForm((QUALITY,)).parse(text)
+        ScoresForm((QUALITY,)).parse_opinion(text)
 
 
 def test_a_verdict_that_contradicts_the_one_in_an_object_is_asked_again() -> None:
     with pytest.raises(ValueError, match="contradict"):
-        YesNo("Is it right?").read('The answer ends with {"verdict": "yes"}.\nVerdict: no')
+        YesNo("Is it right?").read_answer('The answer ends with {"verdict": "yes"}.\nVerdict: no')

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 ASPECTS = (Likert("", 1, 5, name="clarity"), Likert("", 1, 5, name="depth"))
 READERS: dict[str, Callable[[str], Any]] = {
-    "verdict": lambda text: ChoiceForm().parse(text).verdict,
-    "score": lambda text: ScoresForm().parse(text).scores["quality"],
-    "yes or no": lambda text: YesNo("Is it right?").read(text).value,
-    "two scores": lambda text: list(PairedScores().parse(text).scores.values()),
-    "aspects": lambda text: list(ScoresForm(ASPECTS).parse(text).scores.values()),
-    "five levels": lambda text: GradedChoice().parse(text).scores["preference"],
+    "verdict": lambda text: ChoiceForm().parse_opinion(text).verdict,
+    "score": lambda text: ScoresForm().parse_opinion(text).scores["quality"],
+    "yes or no": lambda text: YesNo("Is it right?").read_answer(text).value,
+    "two scores": lambda text: list(PairedScores().parse_opinion(text).scores.values()),
+    "aspects": lambda text: list(ScoresForm(ASPECTS).parse_opinion(text).scores.values()),
+    "five levels": lambda text: GradedChoice().parse_opinion(text).scores["preference"],
 }
 ANSWERS = [
     json.loads(line) for line in Path(__file__).with_name("answers_of_judges.jsonl").read_text("utf-8").splitlines()

@@ -210,10 +210,10 @@ def test_criteria_of_ones_own_are_signed_alike_in_every_process(scripted: Any) -
         def write_request(self) -> str:
             return "Is it short?"
 
-        def schema(self) -> dict[str, Any]:
+        def make_schema(self) -> dict[str, Any]:
             return {"type": "object"}
 
-        def read(self, _: str) -> Reading:
+        def read_answer(self, _: str) -> Reading:
             return Reading(1.0, "it is")
 
     first, second = (judged(rubric(criteria), scripted(lambda _: "yes")) for criteria in (Short(), Short()))
@@ -247,13 +247,13 @@ def test_the_signature_changes_with_prompt_scale_and_model(scripted: Any) -> Non
     ],
 )
 def test_a_scale_is_read_tolerantly(text: str, value: float) -> None:
-    assert Likert("Good?", 1, 10).read(text).value == value
+    assert Likert("Good?", 1, 10).read_answer(text).value == value
 
 
 @pytest.mark.parametrize("text", ["", "Score: 11", "Score: 3\nScore: 4", "Score: 1-10", '{"score": null}'])
 def test_what_is_no_score_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="score"):
-        Likert("Good?", 1, 10).read(text)
+        Likert("Good?", 1, 10).read_answer(text)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_what_is_no_score_is_refused(text: str) -> None:
     ],
 )
 def test_yes_and_no_are_read_tolerantly(text: str, value: float) -> None:
-    assert YesNo("Good?").read(text).value == value
+    assert YesNo("Good?").read_answer(text).value == value
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_yes_and_no_are_read_tolerantly(text: str, value: float) -> None:
 )
 def test_what_is_neither_or_both_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="verdict"):
-        YesNo("Good?").read(text)
+        YesNo("Good?").read_answer(text)
 
 
 @given(st.text(max_size=200))
@@ -287,7 +287,7 @@ def test_no_answer_breaks_a_reader_but_by_being_refused(text: str) -> None:
     tree = Tree({"question": "a?", "yes": 1, "no": 0})
     for criteria in (YesNo("a?"), Likert("a?"), Checklist({"a?": 1.0}), tree, Each("claim", "a?")):
         try:
-            reading = criteria.read(text)
+            reading = criteria.read_answer(text)
         except ValueError:
             continue
         assert reading.value <= criteria.best
@@ -405,7 +405,7 @@ def test_a_template_is_the_whole_prompt_and_its_names_are_parts_of_the_case(scri
         'Write {"feedback"} and "[RESULT] (an integer)".\n###Feedback:'
     )
     assert "response_format" not in call.params
-    assert trained.signature([]) != rubric(template=PROMETHEUS.replace("grade", "rate")).signature([])
+    assert trained.write_signature([]) != rubric(template=PROMETHEUS.replace("grade", "rate")).write_signature([])
 
 
 def halve(text: str) -> float:
@@ -453,11 +453,11 @@ def test_a_fault_has_a_negative_weight(scripted: Any) -> None:
 )
 def test_a_checklist_that_is_hedged_retracted_or_contradicted_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="criterion"):
-        Checklist({"A?": 1, "B?": 1}).read(text)
+        Checklist({"A?": 1, "B?": 1}).read_answer(text)
 
 
 def test_two_lists_of_items_that_differ_are_refused() -> None:
     said = '{"items": [{"claim": "a", "score": "yes"}]}'
-    assert Each("claim", "is it true?").read(f"{said}\n{said}").value == 1.0
+    assert Each("claim", "is it true?").read_answer(f"{said}\n{said}").value == 1.0
     with pytest.raises(ValueError, match="items"):
-        Each("claim", "is it true?").read(f"{said} No: {said.replace('yes', 'no')}")
+        Each("claim", "is it true?").read_answer(f"{said} No: {said.replace('yes', 'no')}")

@@ -53,7 +53,7 @@ def candidates() -> Callable[[QuestionSource], Questions]:
     """All that a source can ask: bucket, template, entity, question and answers of each candidate."""
 
     def draw(source: QuestionSource) -> Questions:
-        drawn = source.draw(dict.fromkeys(source.templates, 1000))
+        drawn = source.draw_questions(dict.fromkeys(source.templates, 1000))
         return {
             (bucket, template.id, one.entity, one.question, one.answers)
             for template, buckets in drawn.items()

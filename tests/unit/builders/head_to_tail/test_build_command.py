@@ -20,10 +20,10 @@ from evalsuite.benchmarks.head_to_tail.dataset import read_items
 from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX
 from evalsuite.builders.building import open_build_folder
 from evalsuite.builders.head_to_tail import add_arguments
-from evalsuite.builders.head_to_tail.dblp import Dblp
-from evalsuite.builders.head_to_tail.goodreads import Goodreads
-from evalsuite.builders.head_to_tail.imdb import Imdb
-from evalsuite.builders.head_to_tail.mag import Mag
+from evalsuite.builders.head_to_tail.dblp import DblpSource
+from evalsuite.builders.head_to_tail.goodreads import GoodreadsSource
+from evalsuite.builders.head_to_tail.imdb import ImdbSource
+from evalsuite.builders.head_to_tail.mag import MagSource
 from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def test_the_paper_s_mix_is_capped_as_its_scripts_are_and_says_what_asks_nothing
 
 
 def test_the_paper_s_templates_are_as_many_as_its_table_2_says() -> None:
-    counts = {"movie": len(Imdb.paper_templates), "book": len(Goodreads.paper_templates)}
-    counts["academics"] = len(Mag.paper_templates) + len(Dblp.paper_templates)
+    counts = {"movie": len(ImdbSource.paper_templates), "book": len(GoodreadsSource.paper_templates)}
+    counts["academics"] = len(MagSource.paper_templates) + len(DblpSource.paper_templates)
     assert counts == {domain: PAPER_MIX[domain].templates for domain in counts}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.builders.head_to_tail.dblp import Dblp, Work, read_works
+from evalsuite.builders.head_to_tail.dblp import DblpSource, Work, read_works
 from evalsuite.builders.head_to_tail.drawing import BucketShare
 from evalsuite.core.errors import DatasetError
 
@@ -109,20 +109,20 @@ ASKED = {
 
 
 def test_all_that_the_rules_allow_is_asked_and_nothing_else(
-    dump: Write, workspace: Workspace, candidates: Callable[[Dblp], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[DblpSource], set[tuple[object, ...]]]
 ) -> None:
-    found = candidates(Dblp(workspace, dump({"dblp.xml": document(*RECORDS)})))
+    found = candidates(DblpSource(workspace, dump({"dblp.xml": document(*RECORDS)})))
     assert found == {(bucket, f"dblp-person-{name}", *rest) for bucket, name, *rest in ASKED}
 
 
 def test_popularity_is_the_number_of_works_up_to_2020(dump: Write, workspace: Workspace) -> None:
-    shares = Dblp(workspace, dump({"dblp.xml": document(*RECORDS)})).partitions["person"].compute_shares()
+    shares = DblpSource(workspace, dump({"dblp.xml": document(*RECORDS)})).partitions["person"].compute_shares()
     # Five works each of Ann Arbor and Bo Berg, two of Carl Lind, one of six others: a third of 18 is 6.
     assert shares == {"head": BucketShare(2, 10), "torso": BucketShare(1, 2), "tail": BucketShare(6, 6)}
 
 
 def test_the_file_may_lie_there_as_it_is_downloaded(dump: Write, workspace: Workspace) -> None:
-    assert Dblp(workspace, dump({"dblp.xml.gz": document(*RECORDS)})).partitions["person"].total == 18
+    assert DblpSource(workspace, dump({"dblp.xml.gz": document(*RECORDS)})).partitions["person"].total == 18
 
 
 def _works(tmp_path: Path, text: str | bytes, size: int = 7, dtd: str | None = None) -> list[Work]:

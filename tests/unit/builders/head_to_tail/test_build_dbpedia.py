@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.builders.head_to_tail import add_arguments, run
-from evalsuite.builders.head_to_tail.dbpedia import TEMPLATES, UNFIT, Dbpedia, read_dropped_templates, read_templates
+from evalsuite.builders.head_to_tail.dbpedia import (
+    TEMPLATES,
+    UNFIT,
+    DbpediaSource,
+    read_dropped_templates,
+    read_templates,
+)
 from evalsuite.builders.head_to_tail.drawing import BucketShare
 from evalsuite.core.errors import DatasetError, SettingsError
 
@@ -81,24 +87,24 @@ ASKED = {
 
 
 @pytest.fixture
-def source(dump: Write, workspace: Workspace) -> Dbpedia:
+def source(dump: Write, workspace: Workspace) -> DbpediaSource:
     folder = dump({FILE: "".join(TRIPLES), "questions.json": json.dumps(QUESTIONS)})
-    return Dbpedia(workspace, folder, folder / "questions.json")
+    return DbpediaSource(workspace, folder, folder / "questions.json")
 
 
 def test_all_that_the_rules_allow_is_asked_and_nothing_else(
-    source: Dbpedia, candidates: Callable[[Dbpedia], set[tuple[object, ...]]]
+    source: DbpediaSource, candidates: Callable[[DbpediaSource], set[tuple[object, ...]]]
 ) -> None:
     found = candidates(source)
     assert found == {(bucket, f"<{ONTOLOGY}{name}>", *rest) for bucket, name, *rest in ASKED}
 
 
-def test_popularity_is_the_number_of_triples_that_an_entity_stands_in(source: Dbpedia) -> None:
+def test_popularity_is_the_number_of_triples_that_an_entity_stands_in(source: DbpediaSource) -> None:
     shares = source.partitions["entity"].compute_shares()
     assert shares == {"head": BucketShare(3, 27), "torso": BucketShare(4, 12), "tail": BucketShare(19, 19)}
 
 
-def test_predicates_have_a_popularity_of_their_own(source: Dbpedia) -> None:
+def test_predicates_have_a_popularity_of_their_own(source: DbpediaSource) -> None:
     assert source.template_popularity[f"<{ONTOLOGY}country>"] == 6
     assert source.template_popularity[f"<{ONTOLOGY}capital>"] == 1
 
@@ -146,7 +152,7 @@ def test_a_predicate_whose_values_change_is_asked_about_in_words_that_stay_right
 
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
-        Dbpedia(workspace, folder)
+        DbpediaSource(workspace, folder)
     return caught.value
 
 
@@ -178,7 +184,7 @@ def test_a_file_of_several_compressed_streams_is_read_to_its_end(dump: Write, wo
 
     folder = dump({})
     (folder / FILE).write_bytes(b"".join(bz2.compress(line.encode()) for line in TRIPLES))
-    assert Dbpedia(workspace, folder).template_popularity[f"<{ONTOLOGY}country>"] == 6
+    assert DbpediaSource(workspace, folder).template_popularity[f"<{ONTOLOGY}country>"] == 6
 
 
 @pytest.mark.parametrize(

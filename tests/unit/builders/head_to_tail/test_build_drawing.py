@@ -20,7 +20,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionTemplate,
     choose_questions,
     drop_repeats,
-    find_cap,
+    find_question_cap,
     is_suitable_question,
     is_text_answer,
     reveals_answer,
@@ -183,7 +183,7 @@ class Listed(QuestionSource):
         self.counts, self.questions = counts, questions
         self.draws: list[dict[str, int]] = []
 
-    def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+    def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
         self.draws.append({template.id: size for template, size in sizes.items()})
         return {
             template: {
@@ -228,8 +228,8 @@ def test_a_draw_grows_for_the_templates_that_lack_candidates_and_for_no_other() 
 
 def test_the_result_does_not_depend_on_how_much_is_drawn_at_once() -> None:
     class Generous(Listed):
-        def draw(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-            return super().draw({template: 7 * size for template, size in sizes.items()})
+        def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+            return super().draw_questions({template: 7 * size for template, size in sizes.items()})
 
     counts = {"a": (500, 700, 900), "b": (3, 2000, 2000), "c": (2000, 2000, 150)}
     frugal, generous = Listed(counts), Generous(counts)
@@ -262,7 +262,7 @@ def test_a_question_that_differs_in_case_and_spacing_only_is_the_same() -> None:
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 200))
 @settings(max_examples=150)
 def test_the_level_is_the_least_cap_that_reaches_the_target(available: list[int], target: int) -> None:
-    cap = find_cap(available, target)
+    cap = find_question_cap(available, target)
     reached = [sum(min(allowed, each) for each in available) for allowed in range(target + 1)]
     enough = [allowed for allowed, total in enumerate(reached) if total >= target]
     assert cap == (enough[0] if enough else target)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.builders.head_to_tail.drawing import compute_lot, write_lot_sql
 from evalsuite.builders.head_to_tail.dump_reader import (
-    decompress,
+    decompress_file,
     drop_comments,
     find_dump_file,
     open_pipe,
@@ -43,7 +43,7 @@ def test_streams_one_after_the_other_come_out_as_one(tmp_path: Path, suffix: str
     path = tmp_path / f"file{suffix}"
     path.write_bytes(b"".join(map(COMPRESS[suffix], parts)))
     read: list[int] = []
-    assert b"".join(decompress(path, read.append)) == b"".join(parts)
+    assert b"".join(decompress_file(path, read.append)) == b"".join(parts)
     assert sum(read) == path.stat().st_size
 
 
@@ -51,7 +51,7 @@ def test_streams_one_after_the_other_come_out_as_one(tmp_path: Path, suffix: str
 def test_a_small_file_made_to_fill_the_memory_comes_out_little_by_little(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
     path.write_bytes(COMPRESS[suffix](bytes(1 << 26)))
-    sizes = [len(block) for block in decompress(path, int)]
+    sizes = [len(block) for block in decompress_file(path, int)]
     assert sum(sizes) == 1 << 26
     assert max(sizes) <= 1 << 25
 
@@ -61,7 +61,7 @@ def test_damaged_data_are_told_with_the_file(tmp_path: Path, suffix: str) -> Non
     path = tmp_path / f"file{suffix}"
     path.write_bytes(b"This is no compressed file at all.")
     with pytest.raises(DatasetError, match=rf"file\{suffix}, about byte 0: found"):
-        list(decompress(path, int))
+        list(decompress_file(path, int))
 
 
 def test_a_window_of_two_gigabytes_is_no_obstacle(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_window_of_two_gigabytes_is_no_obstacle(tmp_path: Path) -> None:
     parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
     path = tmp_path / "file.zst"
     path.write_bytes(zstandard.ZstdCompressor(compression_params=parameters).compress(b"x" * 1000))
-    assert b"".join(decompress(path, int)) == b"x" * 1000
+    assert b"".join(decompress_file(path, int)) == b"x" * 1000
 
 
 @pytest.mark.parametrize("there", ["a.tsv.gz", "a.tsv", "a.tsv.zst"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.builders.head_to_tail.drawing import BucketShare
-from evalsuite.builders.head_to_tail.goodreads import Goodreads
+from evalsuite.builders.head_to_tail.goodreads import GoodreadsSource
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ ASKED = {
 
 
 def test_all_that_the_rules_allow_is_asked_and_nothing_else(
-    dump: Write, workspace: Workspace, candidates: Callable[[Goodreads], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[GoodreadsSource], set[tuple[object, ...]]]
 ) -> None:
-    found = candidates(Goodreads(workspace, dump(FILES)))
+    found = candidates(GoodreadsSource(workspace, dump(FILES)))
     assert found == {(bucket, f"goodreads-book-{name}", *rest) for bucket, name, *rest in ASKED}
 
 
@@ -95,8 +95,8 @@ def test_the_paper_s_mix_asks_for_the_isbns_of_every_edition_of_that_year(dump: 
     editions = [
         one | dict(zip(("isbn", "isbn13"), numbers.get(int(one["book_id"]), ("", "")), strict=True)) for one in EDITIONS
     ]
-    source = Goodreads(workspace, dump(FILES | {BOOKS: lines(editions)}))
-    drawn = source.draw(dict.fromkeys(source.paper_templates, 100))
+    source = GoodreadsSource(workspace, dump(FILES | {BOOKS: lines(editions)}))
+    drawn = source.draw_questions(dict.fromkeys(source.paper_templates, 100))
     assert {template.id.removeprefix("goodreads-book-") for template in drawn} == {
         *("author", "publisher", "isbn10", "isbn13")
     }
@@ -114,36 +114,36 @@ def test_the_paper_s_mix_asks_for_the_isbns_of_every_edition_of_that_year(dump: 
 
 
 def test_half_a_character_in_a_field_that_nobody_reads_costs_nothing(
-    dump: Write, workspace: Workspace, candidates: Callable[[Goodreads], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[GoodreadsSource], set[tuple[object, ...]]]
 ) -> None:
     damaged = [one | {"description": "cut short \ud83d"} for one in EDITIONS]
-    found = candidates(Goodreads(workspace, dump(FILES | {BOOKS: lines(damaged)})))
+    found = candidates(GoodreadsSource(workspace, dump(FILES | {BOOKS: lines(damaged)})))
     assert len(found) == len(ASKED)
 
 
 def test_nothing_is_asked_with_half_a_character_in_it(
-    dump: Write, workspace: Workspace, candidates: Callable[[Goodreads], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[GoodreadsSource], set[tuple[object, ...]]]
 ) -> None:
     damaged = [one | {"publisher": one["publisher"] + "\udc00"} for one in EDITIONS]
-    asked = candidates(Goodreads(workspace, dump(FILES | {BOOKS: lines(damaged)})))
+    asked = candidates(GoodreadsSource(workspace, dump(FILES | {BOOKS: lines(damaged)})))
     assert {template for _, template, *_ in asked} == {"goodreads-book-author", "goodreads-book-series"}
 
 
 def test_popularity_is_the_ratings_of_all_editions_of_books_up_to_2015(dump: Write, workspace: Workspace) -> None:
-    shares = Goodreads(workspace, dump(FILES)).partitions["book"].compute_shares()
+    shares = GoodreadsSource(workspace, dump(FILES)).partitions["book"].compute_shares()
     assert shares == {"head": BucketShare(1, 100), "torso": BucketShare(2, 120), "tail": BucketShare(5, 18)}
 
 
 @pytest.mark.parametrize("ratings", ["-60", "many", "1e40", "9" * 40])
 def test_ratings_that_are_no_count_are_none(dump: Write, workspace: Workspace, ratings: str) -> None:
     damaged = [one | {"ratings_count": ratings} if one["work_id"] == "w3" else one for one in EDITIONS]
-    shares = Goodreads(workspace, dump(FILES | {BOOKS: lines(damaged)})).partitions["book"].compute_shares()
+    shares = GoodreadsSource(workspace, dump(FILES | {BOOKS: lines(damaged)})).partitions["book"].compute_shares()
     assert sum(share.popularity for share in shares.values()) == 238 - 60
 
 
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
-        Goodreads(workspace, folder)
+        GoodreadsSource(workspace, folder)
     return caught.value
 
 
@@ -170,11 +170,11 @@ def test_objects_without_a_field_are_named_with_the_field(dump: Write, workspace
 
 
 def test_fields_may_be_null_and_lines_empty(
-    dump: Write, workspace: Workspace, candidates: Callable[[Goodreads], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[GoodreadsSource], set[tuple[object, ...]]]
 ) -> None:
     nothing = dict.fromkeys(EDITIONS[0], None) | {"book_id": "200", "title": "Nothing Known"}
     books = FILES[BOOKS] + "\n" + lines([nothing]) + "\n"
-    assert len(candidates(Goodreads(workspace, dump(FILES | {BOOKS: books})))) == len(ASKED)
+    assert len(candidates(GoodreadsSource(workspace, dump(FILES | {BOOKS: books})))) == len(ASKED)
 
 
 @pytest.mark.parametrize(

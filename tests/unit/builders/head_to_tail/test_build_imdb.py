@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.builders.head_to_tail.drawing import BucketShare
-from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, Imdb, is_character, read_professions
+from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, ImdbSource, is_character, read_professions
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ ASKED_OF_PEOPLE = {
 
 
 def test_all_that_the_rules_allow_is_asked_and_nothing_else(
-    dump: Write, workspace: Workspace, candidates: Callable[[Imdb], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[ImdbSource], set[tuple[object, ...]]]
 ) -> None:
-    found = candidates(Imdb(workspace, dump(FILES)))
+    found = candidates(ImdbSource(workspace, dump(FILES)))
     titles = {(bucket, f"imdb-title-{name}", *rest) for bucket, name, *rest in ASKED}
     people = {(bucket, f"imdb-person-{name}", *rest) for bucket, name, *rest in ASKED_OF_PEOPLE}
     assert found == titles | people
@@ -155,9 +155,9 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
 
 def test_the_paper_s_mix_asks_for_an_only_profession_in_three_ways(dump: Write, workspace: Workspace) -> None:
     people = [*PEOPLE, ("nm0000011", "Hans Quell", None, None, "stunts", "tt0000008")]
-    source = Imdb(workspace, dump(FILES | {"name.basics.tsv.gz": table(NAMES, *people)}))
+    source = ImdbSource(workspace, dump(FILES | {"name.basics.tsv.gz": table(NAMES, *people)}))
     assert len(source.paper_templates) == 13
-    drawn = source.draw(dict.fromkeys(source.paper_templates, 100))
+    drawn = source.draw_questions(dict.fromkeys(source.paper_templates, 100))
     asked = {
         one.question: one.answers
         for template in (JOB, DEPARTMENT, SPECIALTY)
@@ -175,7 +175,7 @@ def test_the_paper_s_mix_asks_for_an_only_profession_in_three_ways(dump: Write, 
 def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_for(
     dump: Write, workspace: Workspace
 ) -> None:
-    partitions = Imdb(workspace, dump(FILES)).partitions
+    partitions = ImdbSource(workspace, dump(FILES)).partitions
     # Alpha; Beta and Gamma; Delta and six titles without votes, which count one each.
     assert partitions["title"].compute_shares() == {
         "head": BucketShare(1, 1000),
@@ -191,10 +191,10 @@ def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_fo
 
 
 def test_columns_may_stand_in_any_order_with_others_between(
-    dump: Write, workspace: Workspace, candidates: Callable[[Imdb], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[ImdbSource], set[tuple[object, ...]]]
 ) -> None:
     turned = table(["numVotes", "new", "tconst"], *((votes, "x", id_) for id_, _, votes in RATINGS))
-    found = candidates(Imdb(workspace, dump(FILES | {"title.ratings.tsv.gz": turned})))
+    found = candidates(ImdbSource(workspace, dump(FILES | {"title.ratings.tsv.gz": turned})))
     assert len(found) == len(ASKED) + len(ASKED_OF_PEOPLE)
 
 
@@ -202,17 +202,17 @@ def test_a_title_is_asked_about_its_characters_one_by_one_before_any_comes_twice
     dump: Write, workspace: Workspace
 ) -> None:
     cast = [(f"tt{n:07d}", 1, "nm0000001", "actor", None, f'["First {n}","Second {n}"]') for n in (3, 4, 11, 12)]
-    source = Imdb(workspace, dump(FILES | {"title.principals.tsv.gz": table(PRINCIPALS, *cast)}))
+    source = ImdbSource(workspace, dump(FILES | {"title.principals.tsv.gz": table(PRINCIPALS, *cast)}))
     character = next(template for template in source.templates if template.id == "imdb-title-character")
-    drawn = source.draw(dict.fromkeys(source.templates, 100))[character]["tail"].candidates
+    drawn = source.draw_questions(dict.fromkeys(source.templates, 100))[character]["tail"].candidates
     assert [one.turn for one in drawn] == [0, 0, 0, 1, 1, 1]
     assert len({one.entity for one in drawn[:3]}) == 3
 
 
 def test_what_is_drawn_first_is_the_beginning_of_what_is_drawn_in_all(dump: Write, workspace: Workspace) -> None:
     titles = [title(n, "movie", f"Film {n:03d}", 1950, n) for n in range(1, 200)]
-    source = Imdb(workspace, dump(FILES | {"title.basics.tsv.gz": table(BASICS, *titles)}))
-    few, all_ = (source.draw(dict.fromkeys(source.templates, size)) for size in (10, 1000))
+    source = ImdbSource(workspace, dump(FILES | {"title.basics.tsv.gz": table(BASICS, *titles)}))
+    few, all_ = (source.draw_questions(dict.fromkeys(source.templates, size)) for size in (10, 1000))
     for template in source.templates[:4]:
         part, whole = few[template]["tail"], all_[template]["tail"]
         assert part.candidates == whole.candidates[: len(part.candidates)]
@@ -233,7 +233,7 @@ def test_professions_are_words_and_an_actress_is_an_actor_too() -> None:
 
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
-        Imdb(workspace, folder).draw(dict.fromkeys(Imdb.templates, 10))
+        ImdbSource(workspace, folder).draw_questions(dict.fromkeys(ImdbSource.templates, 10))
     return caught.value
 
 
@@ -301,4 +301,4 @@ def test_a_file_may_lie_there_decompressed(dump: Write, workspace: Workspace) ->
     packed = folder / "title.crew.tsv.gz"
     packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
     packed.unlink()
-    assert Imdb(workspace, folder).draw(dict.fromkeys(Imdb.templates, 10))
+    assert ImdbSource(workspace, folder).draw_questions(dict.fromkeys(ImdbSource.templates, 10))

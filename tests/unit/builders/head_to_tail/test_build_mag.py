@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.builders.head_to_tail.drawing import BucketShare
-from evalsuite.builders.head_to_tail.mag import COLUMNS, DOI, ISSN, Mag
+from evalsuite.builders.head_to_tail.mag import COLUMNS, DOI, ISSN, MagSource
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -129,15 +129,15 @@ ASKED = {
 
 
 def test_all_that_the_rules_allow_is_asked_and_nothing_else(
-    dump: Write, workspace: Workspace, candidates: Callable[[Mag], set[tuple[object, ...]]]
+    dump: Write, workspace: Workspace, candidates: Callable[[MagSource], set[tuple[object, ...]]]
 ) -> None:
-    assert candidates(Mag(workspace, dump(FILES))) == ASKED
+    assert candidates(MagSource(workspace, dump(FILES))) == ASKED
 
 
 def test_the_paper_s_mix_asks_for_identifiers(dump: Write, workspace: Workspace) -> None:
     papers = rows(PAPERS, paper(1, "On Alpha.", 1990, 60, DocType="Journal", Doi="10.1/ALPHA"))
-    source = Mag(workspace, dump(FILES | {PAPERS: papers}))
-    drawn = source.draw(dict.fromkeys(source.paper_templates, 100))
+    source = MagSource(workspace, dump(FILES | {PAPERS: papers}))
+    drawn = source.draw_questions(dict.fromkeys(source.paper_templates, 100))
     assert len(drawn) == 7
     asked = {
         one.question: one.answers
@@ -156,7 +156,7 @@ def test_the_paper_s_mix_asks_for_identifiers(dump: Write, workspace: Workspace)
 def test_popularity_is_citations_up_to_2020_and_each_type_of_entity_is_cut_by_itself(
     dump: Write, workspace: Workspace
 ) -> None:
-    shares = {name: cut.compute_shares() for name, cut in Mag(workspace, dump(FILES)).partitions.items()}
+    shares = {name: cut.compute_shares() for name, cut in MagSource(workspace, dump(FILES)).partitions.items()}
     assert shares == {
         # A third of 105 is reached with 50, two thirds with 30 more.
         "conference": {"head": BucketShare(1, 50), "torso": BucketShare(1, 30), "tail": BucketShare(4, 25)},
@@ -169,7 +169,7 @@ def test_popularity_is_citations_up_to_2020_and_each_type_of_entity_is_cut_by_it
 
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
-        Mag(workspace, folder).draw(dict.fromkeys(Mag.templates, 10))
+        MagSource(workspace, folder).draw_questions(dict.fromkeys(MagSource.templates, 10))
     return caught.value
 
 

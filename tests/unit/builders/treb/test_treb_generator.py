@@ -16,7 +16,15 @@ from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load
 from evalsuite.benchmarks.treb.tables import parse_csv
-from evalsuite.builders.treb import TEMPLATES, _add_pairs, _make_pairs, add_arguments, build_pairs, lookups, run
+from evalsuite.builders.treb import (
+    TEMPLATES,
+    _add_question_pairs,
+    _make_pairs,
+    add_arguments,
+    build_pairs,
+    lookups,
+    run,
+)
 from evalsuite.builders.treb.lookups import translate_pair
 from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_fault
@@ -237,7 +245,7 @@ def test_a_pair_whose_program_says_something_else_is_left_out(monkeypatch: pytes
 
     async def alone() -> BuiltPairs:
         built, sandbox = BuiltPairs(), Sandbox()
-        await _add_pairs(Sheet("t", parse_csv("name,votes\na,1\nb,2\nc,4\n", 1)), built, sandbox, Random(0), 1)
+        await _add_question_pairs(Sheet("t", parse_csv("name,votes\na,1\nb,2\nc,4\n", 1)), built, sandbox, Random(0), 1)
         await sandbox.aclose()
         return built
 
