@@ -91,7 +91,7 @@ class CallLog:
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
     # Errors of calls that failed permanently. If there is any, the case has no valid score.
     failures: list[Exception] = field(default_factory=list)
-    # Numbers for the calls, drawn in the order of sending.
+    # Counter that gives each call its sequence number, in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
     # The faults that were injected into the case's calls.
     faults: list[str] = field(default_factory=list)

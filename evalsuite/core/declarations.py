@@ -88,7 +88,7 @@ class Declarations:
     root: Path | None = None  # The directory whose test files may be imported; None forbids importing test files.
     # This session's declarations, by the node id of the test function.
     live: Mapping[str, Benchmark] = field(default_factory=dict)
-    trusted: AbstractSet[str] = frozenset()  # node ids that this session's own workers reported
+    trusted: AbstractSet[str] = frozenset()  # Node ids that this session's own workers reported.
     code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find_benchmark(self, name: str, place: str) -> tuple[Benchmark | None, str]:

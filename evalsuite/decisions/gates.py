@@ -78,7 +78,7 @@ FORM = (
     "against a baseline benchmark.metric no worse than RUN by 0.02"
 )
 NO_WORSE = "no worse"  # The value of `Gate.comparison` for a gate against a baseline.
-JUDGE = "judge"  # The benchmark name in gates on the run's judges, which apply to all cases labelled by people.
+JUDGE = "judge"  # Gates with this benchmark name test the run's judges on all cases labelled by people.
 
 
 @dataclass(frozen=True, slots=True)

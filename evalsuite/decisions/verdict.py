@@ -65,7 +65,7 @@ class Verdict:
     against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
-    # 16 hexadecimal digits, which are equal for two verdicts with the same content and cases. The pull request's
+    # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The pull request's
     # comment, `summary.json`, the HTML page and the step summary show the id, so that readers can match them.
     id: str = ""
 

@@ -96,7 +96,8 @@ def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
     """
     # Use a copy, because pytest redirects the original descriptor while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)
-    execs: dict[str, Callable[..., object]] = {"execv": os.execv, "execve": os.execve}  # All other forms call these.
+    # All other variants, such as `os.execlp`, call `os.execv` or `os.execve`.
+    execs: dict[str, Callable[..., object]] = {"execv": os.execv, "execve": os.execve}
 
     def end_process(code: int) -> None:
         own = status() if code == 0 and os.getpid() == guarded else 0

@@ -160,7 +160,7 @@ def demand_secrets(settings: Settings, run: str) -> None:
                 )
 
 
-KEY_VERSION = 2  # Increase it with every change that gives the same request another key.
+KEY_VERSION = 2  # Increase the version with every change after which a request gets a different key.
 KEY_MARK = f"{KEY_VERSION}-"
 """Prefix of a key. Keys of older versions have no prefix: they are hexadecimal digits only."""
 

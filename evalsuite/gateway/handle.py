@@ -84,7 +84,7 @@ class EffectLog:
 
 @dataclass(slots=True)
 class ModelCalls:
-    """The model calls that a tool call made. A replay counts them again although the tool does not run."""
+    """The model calls that a tool call made. A replay counts these model calls again although the tool does not run."""
 
     # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)

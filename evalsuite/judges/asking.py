@@ -40,7 +40,7 @@ async def ask_until_parsed(
     read_cut_off: bool = False,
     **params: Any,
 ) -> Judgement[T]:
-    """Send a prompt to a judge; after a malformed answer, send it again with a description of the problem."""
+    """Send a prompt to a judge; after a malformed answer, send the prompt again with a description of the problem."""
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in messages]
     problem = ""
@@ -156,8 +156,8 @@ L = TypeVar("L", bound=LoggedJudgement)
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Wait for all calls; if some failed, raise the error of the first failed call in the given order.
 
-    A task group would cancel the other calls after the earliest failure. Here, every call ends, so the reported error
-    and the cost do not depend on the order in which servers answer.
+    A task group would cancel the other calls after the earliest failure. `wait_for_all` lets every call end, so that
+    the reported error and the cost do not depend on the order in which servers answer.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     return [_raise_if_failed(result) for result in results]

@@ -101,7 +101,7 @@ class Reading:
     """The parsed content of a judge's answer."""
 
     value: float  # The value; NaN if the judge cannot tell.
-    reason: str  # The reason, in one line.
+    reason: str  # The judge's reason, in one line.
     parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn, by name.
 
     @property

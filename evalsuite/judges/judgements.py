@@ -33,8 +33,8 @@ CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 class Opinion:
     """One parsed judgement: scores, or the verdict on two answers."""
 
-    # Scores: by aspect for one answer, by position (`first`, `second`) for two answers, or as `preference` if the
-    # verdict has degrees.
+    # The scores, keyed by aspect for one answer, by position (`first`, `second`) for two answers, or by `preference` if
+    # the verdict has degrees.
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None  # The better of two answers; None if only one answer is judged.
 
@@ -178,7 +178,7 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
     other order.
 
     Args:
-        rounds: one per order.
+        rounds: the judgements, one round per order.
         quorum: the minimum number of ballots in each order; None requires more than half of the requested ballots.
     """
     log = tuple(entry for one in rounds for entry in one.log)

@@ -113,9 +113,10 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             key. A mapping also names the sections. The default is the question, the answer and the references, if any.
         model: the judge model, or a list of judge models; the default is the run's judge model.
         samples: the number of judgements of each judge, at temperature 1 if the number is above 1.
-        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`. `expected` is
-            the expected score by the probabilities of the score's token (G-Eval), on a scale of one digit. Without
-            log-probabilities, `samples` (20 by default) are drawn, and the fact `weights` records this method.
+        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`. `expected`
+            (G-Eval) averages the points of the scale, weighted by the probabilities of their tokens; each point must be
+            one digit. If the model returns no log-probabilities, `samples` answers (20 by default) estimate these
+            probabilities, and the fact `weights` names the method.
         quorum: the minimum number of readable judgements; None requires more than half.
         passes: the lowest value that passes. None requires the best value; on a scale such as 1 to 5, None means
             that cases neither pass nor fail.

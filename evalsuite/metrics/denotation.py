@@ -1,11 +1,10 @@
 # ruff: noqa: RUF001 - Chinese punctuation
 """Compare answers about tables by their meaning: numbers, dates, truth values, names, and lists of these.
 
-Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL
-2015). Accents, letter case, citations, and details in parentheses at the end do not matter. Numbers are equal
-within 1e-6, and an answer to a question with several values must give each of them. Unlike in that evaluator,
-numbers may have units, words of magnitude or Chinese numerals, dates may have any usual form, and lists any
-usual separator.
+Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL 2015).
+Accents, letter case, citations, and details in parentheses at the end do not matter. Numbers are equal within 1e-6, and
+an answer to a question with several values must give each of them. Unlike in the official evaluator, numbers may have
+units, words of magnitude or Chinese numerals, dates may have any usual form, and lists any usual separator.
 """
 
 from __future__ import annotations

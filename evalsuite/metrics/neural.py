@@ -99,7 +99,7 @@ class BertScore:
 
 
 class BartScore:
-    """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other.
+    """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other text.
 
     The score is the mean of both directions, which the paper calls the F-score. The folder contains an encoder-decoder.
     """

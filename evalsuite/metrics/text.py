@@ -28,7 +28,7 @@ AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time grows 
 
 
 def normalise_characters(text: str) -> str:
-    """Return the text with composed accents (NFC) and full-width forms as ASCII."""
+    """Compose accents (NFC), and replace full-width forms by their ASCII equivalents."""
     if text.isascii():
         return text
     # On long texts, `replace` per full-width character is faster than `translate`, which looks up every character.
@@ -224,8 +224,8 @@ def _compare_subsequences(prediction: str, target: str, form: Callable[[Sequence
         return float(normalise_answer(prediction) == normalise_answer(target))
     import Levenshtein
 
-    # rouge-score's own table takes seconds for answers of some thousand words; Levenshtein is bit-parallel. Its ratio
-    # is twice the length of the longest common subsequence divided by the sum of both lengths.
+    # rouge-score's own table takes seconds for answers of some thousand words; Levenshtein is bit-parallel.
+    # Levenshtein's ratio is twice the length of the longest common subsequence divided by the sum of both lengths.
     ratio = Levenshtein.ratio(form(predicted), form(wanted))
     common = round(ratio * (len(predicted) + len(wanted)) / 2)
     precision, recall = common / len(predicted), common / len(wanted)

@@ -88,7 +88,7 @@ class FunctionBackend:
 
     async def complete(self, request: Request) -> Completion:
         function = self._load_function()
-        # Copy the request through JSON, because the function may change it. A worker's request has the same form.
+        # Copy the request through JSON, because the function may change it.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:

@@ -293,8 +293,8 @@ def pairwise_kappas(
     """Compute kappa for each pair of raters, over the items that both raters rated.
 
     Args:
-        raters: one list per rater with one entry per item, in the same order for all; None or nan if the rater did not
-            rate the item.
+        raters: one list per rater, with the items in the same order in all lists; None or nan marks an item that the
+            rater did not rate.
 
     Returns:
         Kappas by the two raters' names, in the given order. For a pair without a common item, kappa is nan and n is 0.
@@ -369,8 +369,8 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     than two ratings do not count.
 
     Args:
-        ratings: one list per rater with one entry per item, in the same order for all; None or nan if the rater did not
-            rate the item.
+        ratings: one list per rater, with the items in the same order in all lists; None or nan marks an item that the
+            rater did not rate.
         level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers with meaningful distances.
 
     Returns:

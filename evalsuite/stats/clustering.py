@@ -100,11 +100,11 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
     """Compute the mean, and its standard error from the spread of the clusters' summed residuals.
 
     For residual sums r and shares w of all n values, the squared error is the sum of r^2 / (1 - w) over the clusters,
-    divided by n^2. This is the bias-reduced sandwich CR2, with Satterthwaite's degrees of freedom: Bell and McCaffrey,
-    "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey Methodology 28, 2002).
-    For G clusters of equal size, the result equals Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor
-    G / (G - 1) and G - 1 degrees of freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With one
-    value per cluster, the standard error is s / sqrt(n).
+    divided by n^2. The estimator is the bias-reduced sandwich CR2 with Satterthwaite's degrees of freedom: Bell and
+    McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey Methodology
+    28, 2002). For G clusters of equal size, the result equals Liang and Zeger's sandwich (Biometrika 73, 1986) with the
+    factor G / (G - 1) and G - 1 degrees of freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With
+    one value per cluster, the standard error is s / sqrt(n).
     """
     return compute_mean_of_clusters(*sum_clusters(check_numbers(values), clusters))
 
@@ -149,8 +149,8 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
         clusters: the cluster of each value, such as the sample of an epoch, or the document that a question is about.
 
     Returns:
-        The interval. For a single cluster, or if all clusters have the same mean, it is the whole line, because equal
-        values do not show that values cannot vary.
+        The interval. For a single cluster, or if all clusters have the same mean, the interval is (-inf, inf), because
+        the data do not show how much clusters vary.
 
     Raises:
         ValueError: the list is empty, a value is not finite, lists differ in length, or the confidence is outside of

@@ -108,7 +108,7 @@ def rank_interval(
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
     agree, the sample may lack a rare case that disagrees, and no jackknife can account for such a case. So the interval
     is extended to two coefficients: one with two additional clusters of opposite extremes, one with two of equal
-    extremes. This extension is evalsuite's own; `docs/statistics.md` has its simulation.
+    extremes (evalsuite's own method, simulated in `docs/statistics.md`).
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -131,8 +131,8 @@ def rank_interval(
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-# The number of added clusters. In simulations with 12 to 100 pairs, up to 6% of the intervals then miss the true
-# correlation; with one added cluster, up to 16% miss it.
+# The number of added clusters. In simulations with 12 to 100 pairs and two added clusters, up to 6% of the intervals
+# miss the true correlation; with one added cluster, up to 16% do.
 MORE_CLUSTERS = 2
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 

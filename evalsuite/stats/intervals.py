@@ -106,7 +106,7 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     400 cases shows that a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
     Clustered cases count as fewer cases. n is replaced by (z / t)^2 times p (1 - p) / (cluster-robust standard
-    error)^2, where the quotient is at most n. Here z and t are quantiles of the normal distribution and of the t
+    error)^2, where the quotient is at most n. The symbols z and t are quantiles of the normal distribution and of the t
     distribution with the standard error's degrees of freedom. If all values are equal, the number of clusters replaces
     the quotient. Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) use this effective sample size of
     Korn and Graubard (Survey Methodology 24, 1998) in Wilson's interval, too. Unlike the t interval, the result stays
@@ -248,11 +248,11 @@ def betting_interval(
 
     For each supposed mean, a gambler bets against this mean on one value after another. The mean is excluded if the
     gambler's capital ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)),
-    at most 0.75 / m for a supposed mean m. Here v is the regularised variance of earlier values. Waudby-Smith and
+    at most 0.75 / m for a supposed mean m, where v is the regularised variance of earlier values. Waudby-Smith and
     Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and
     section 4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
-    independent. A cluster's cases form one bet on the sum of their distances from the supposed mean, divided by the
-    size of the largest cluster. This quotient lies within the same bounds as one distance.
+    independent. A cluster's cases form one bet on the sum of their distances from the supposed mean. The sum is divided
+    by the size of the largest cluster, so that the quotient stays within the bounds of a single distance.
 
     The clusters are shuffled with a fixed seed.
 

@@ -224,7 +224,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
 
 
 def _exchange_runs(result: NonInferiority) -> NonInferiority:
-    """Exchange baseline and candidate in a result that was computed with both exchanged."""
+    """Correct a result that was computed with baseline and candidate exchanged."""
     return replace(
         result,
         baseline=result.candidate,
@@ -425,7 +425,8 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
 
     - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, the level of one
       side of a two-sided interval.
-    - `worse`: such a deterioration is not excluded, and some deterioration is shown, two-sided at 1 - confidence.
+    - `worse`: a deterioration by the margin or more is not excluded, and some deterioration is shown, two-sided at 1 -
+      confidence.
     - `undecided`: the metric is neither `no worse` nor `worse`; see `NonInferiority.detectable`.
 
     Apart from the tests' approximations, two probabilities are each at most (1 - confidence) / 2. The first is that any

@@ -125,7 +125,7 @@ def tango_pvalue(lost: int, won: int, n: int, margin: float) -> float:
 def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Interval:
     """Compute the interval of all differences d that Tango's two-sided score test would not reject.
 
-    The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))). Here q is the maximum-likelihood probability of a
+    The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the maximum-likelihood probability of a
     loss under a true difference of d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d and
     C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions for the
     paired-sample design" (Statistics in Medicine 17, 1998, p. 891). For example, 100 unchanged answers give an interval

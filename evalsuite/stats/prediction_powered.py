@@ -42,7 +42,7 @@ def ppi_mean(
 ) -> PredictionPowered:
     """Estimate the mean of people's scores by prediction-powered inference with power tuning (PPI++).
 
-    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). Its variance is tuning^2
+    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). The estimate's variance is tuning^2
     var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is cov(labels, judged) / ((1 + n / N) var(all
     judged)), clipped to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
     2311.01453). The cases that people labelled must be a random sample of all cases, or the interval is not valid.
@@ -52,11 +52,11 @@ def ppi_mean(
     to a sum of one (Hajek), and the judge's mean is taken over all cases.
 
     With 30 labels and rare failures, the paper's normal interval covers the truth in only 22 to 93% of samples, because
-    judge and people rarely differ on a labelled case. So each bound here adds one labelled case on which the judge was
-    as wrong as possible, and uses Student's quantile. If the rectified labels are skewed towards a bound, this bound
-    moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). If the
-    rectified labels do not vary, Clopper and Pearson's interval determines the width. The combination is evalsuite's
-    own; `perf/statistical_promises.py` simulates its coverage.
+    judge and people rarely differ on a labelled case. So each bound is computed with one additional labelled case on
+    which the judge was as wrong as possible, and with Student's quantile. If the rectified labels are skewed towards a
+    bound, this bound moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73,
+    1978). If the rectified labels do not vary, Clopper and Pearson's interval determines the width. The combination is
+    evalsuite's own; `perf/statistical_promises.py` simulates its coverage.
 
     Args:
         labels: people's scores of the labelled cases.

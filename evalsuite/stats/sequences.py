@@ -182,8 +182,8 @@ class BoundedSequence:
     For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
     m. If m is the true mean, their capital rarely grows much. So m is excluded for good once a gambler's capital has
     grown by the factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 /
-    (1 - m). Here v is the variance of earlier scores. The supposed means are thousandths of the range. Waudby-Smith and
-    Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged
+    (1 - m), where v is the variance of earlier scores. The supposed means are thousandths of the range. Waudby-Smith
+    and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged
     capital; for populations, the part on sampling without replacement).
 
     Args:

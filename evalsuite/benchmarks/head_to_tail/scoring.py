@@ -47,7 +47,7 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 class ByRule:
     """Scores `missing` and three text metrics, and by each metric accuracy and hallucination.
 
-    A metric compares the given answer with the accepted answer, or variant of one, that fits best.
+    Each metric compares the given answer with all accepted answers and their variants; the best result counts.
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:

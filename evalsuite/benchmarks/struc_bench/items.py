@@ -160,8 +160,8 @@ class TableItem:
     instruction: str  # The task for the model.
     input: str  # The text from which the table is to be made.
     output: str  # The wanted table.
-    # FormatCoT's description of the table's format; may be empty. The published files lack this field;
-    # `evalsuite build struc-bench format-cot` adds it.
+    # FormatCoT's description of the table's format; may be empty. The published files lack descriptions; `evalsuite
+    # build struc-bench format-cot` adds them.
     format_description: str = ""
 
 

@@ -170,7 +170,7 @@ class _JudgeQuestionsOfEpisode:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Average match, and reality times match, over the calls of one turn."""
+        """Return the mean match of a turn's calls, and the mean that counts 0 for calls that `is_real_call` rejects."""
         matches = [await self.judge_match(number, at, step) for at in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))

@@ -1,12 +1,12 @@
 """TReB's section of the report: the paper's tables, the leaderboard, a table by kind of model, and details.
 
-The paper averages over cases, then over subtasks, then over columns of skill and mode. Its printed numbers show that
+The paper averages over cases, then over subtasks, then over columns of skill and mode. The paper's numbers show that
 the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
 
 The leaderboard has five skills with twenty subtasks about tables. By the judge's marks, each subtask counts with its
-best mode. This rule fits the authors' numbers: QwQ-32B has 81.98 in TBO, more than in any single mode in the paper's
-Table 3 (80.57, 78.23, 74.00). In TU, it has 83.22, less than the 91.02 of ICoT in Table 3, because few subtasks run in
-ICoT.
+best mode. The authors' numbers confirm the choice of the best mode: QwQ-32B has 81.98 in TBO, more than in any single
+mode in the paper's Table 3 (80.57, 78.23, 74.00). In TU, QwQ-32B has 83.22, less than the 91.02 of ICoT in Table 3,
+because few subtasks run in ICoT.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-# Gates use these overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.
+# Gates use the overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.
 OVERALLS = {f"overall_{metric}": partial(average_columns, metric=metric) for metric in METRICS}
 
 

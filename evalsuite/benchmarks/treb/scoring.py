@@ -10,7 +10,8 @@ differ from `metrics.text` as follows:
   including punctuation, which `metrics.text.rouge_l` ignores, and case matters.
 - In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
 - Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The authors'
-  code applies it to every answer. Here, as apparently in Table 5, it applies only if the reference is a number.
+  code applies exact match to every answer; this package applies it only if the reference is a number, as the paper's
+  Table 5 apparently does.
 """
 
 from __future__ import annotations

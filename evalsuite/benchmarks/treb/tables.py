@@ -133,7 +133,7 @@ def is_large_table(source: Mapping[str, Any]) -> bool:
 
 
 class TableCache:
-    """Thread-safe cache of the most recently read tables, because all modes and prompts of a question use them."""
+    """Thread-safe cache of the most recently read tables, which all modes and prompts of a question use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
 
-LEAST = 0.1  # smallest absolute value of a nonzero statistic, because answers have two decimals
+LEAST = 0.1  # Smallest absolute value of a nonzero statistic, because answers have two decimals.
 # Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),

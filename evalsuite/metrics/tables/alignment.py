@@ -1,10 +1,10 @@
 """Align the rows and columns of two tables, alternating between the two dimensions.
 
 Like GriTS (Smock et al., arXiv 2203.12555), this finds the two most similar parts of the tables that keep the order of
-rows and columns. GriTS compares all pairs of cells by characters. Here, rows are first aligned by the values that they
-share. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each.
-If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of cells
-times the number of rows.
+rows and columns. GriTS compares all pairs of cells by characters. This module first aligns rows by shared values. Then
+columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each. If no values
+are equal, rows and columns are aligned by similar characters. The time grows with the number of cells times the number
+of rows.
 """
 
 from __future__ import annotations

@@ -308,8 +308,9 @@ def _compare_values(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
     A missing or unwanted value counts 0. Cells without letters count by the share of equal numbers (Dice), because a
-    number is either right or wrong. Other texts count by twice their longest common subsequence over their total
-    length. Ratios up to one half, which unrelated words reach, count 0; greater ratios are rescaled to [0, 1].
+    number is either right or wrong. For cells with letters, the ratio is twice the length of the longest common
+    subsequence over the total length. Ratios up to one half, which unrelated words reach, count 0; greater ratios are
+    rescaled to [0, 1].
     """
     if not one or not other:
         return 0.0

@@ -73,8 +73,8 @@ def lay_out_rows(
 ) -> list[list[HtmlCell | None]]:
     """Find the cell that covers each position, by HTML's table model; None if no cell covers the position.
 
-    Spans end at the last row of their row group (head, body or foot). After about `allowance` copies, spans count as
-    one cell, because a few characters of markup can request millions of cells.
+    Spans end at the last row of their row group (head, body or foot). After about `allowance` copies of cells, further
+    spans are ignored, because a few characters of markup can request millions of cells.
     """
     grid: list[list[HtmlCell | None]] = []
     hanging: dict[int, tuple[HtmlCell, int]] = {}

@@ -47,7 +47,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
         elif piece.isalpha():
             columns.append(piece)
         elif piece in "[{":
-            # This group contains the width or options of the previous column.
+            # Skip the group, which contains the width or options of the previous column.
             _, place = _read_group(pieces, place - 1)
     return columns[:MOST_COLUMNS]
 

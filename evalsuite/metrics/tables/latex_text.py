@@ -190,7 +190,7 @@ class LatexSource:
                 self.partner[begin] = len(self.tokens)
 
     def _close_environment(self, waiting: list[int], environments: Counter[str], end: int) -> None:
-        """End an environment, and with it the inner environments that have no end of their own."""
+        """End an environment and the inner environments that have no end of their own."""
         while True:
             begin = waiting.pop()
             opening = self.tokens[begin]

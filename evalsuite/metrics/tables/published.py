@@ -224,7 +224,7 @@ def _find_path_starts(leftmost: list[int]) -> list[int]:
 def _fill_distances(
     left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
 ) -> None:
-    """Compute the distances between all subtrees on the paths that end in these two nodes."""
+    """Compute the distances between all subtrees on the paths that end in the nodes `i` and `j`."""
     low_i, low_j = left_one[i], left_two[j]
     before = [float(column) for column in range(j - low_j + 2)]
     forest = [before]

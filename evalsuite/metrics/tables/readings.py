@@ -160,8 +160,8 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 
 def _strip_layer(answer: str, markup: Format) -> str:
     if markup == "markdown":
-        # Remove fences line by line, because the names of tables may be outside of them.
-        # Keep tabs at the start and end of a line, because they separate blank cells.
+        # Remove fences line by line, because the names of tables may be outside of the fences. Keep tabs at the start
+        # and end of a line, because they separate blank cells.
         return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
     blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_pieces(block, piece))]

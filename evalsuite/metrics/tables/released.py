@@ -270,7 +270,7 @@ def _read_caption(nodes: Sequence[Any]) -> str:
 
 
 def _join_group(nodes: Sequence[Any]) -> str:
-    """Join characters, specials and the delimiters of groups."""
+    """Convert pylatexenc's nodes to text: characters, special characters and the delimiters of groups."""
     pieces = []
     for node, entering in _walk_nodes(nodes):
         kind = _get_node_kind(node)

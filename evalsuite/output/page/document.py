@@ -121,7 +121,7 @@ def encode_safe_json(value: Any) -> str:
 
 
 FOLDER = "page"  # Name of the folder next to the page that contains the chunks of a large run.
-LEVEL = 1  # zlib's compression level; each higher level doubles the time and saves only a few percent of the size.
+LEVEL = 1  # Compression level of zlib; each higher level doubles the time and saves only a few percent of the size.
 IN_FLIGHT = 8  # Maximum chunks that wait for compression, to limit memory.
 
 

@@ -109,8 +109,8 @@ class PairedChoice:
     """One decision of a judge that can show a bias."""
 
     sample: str  # The sample's id.
-    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # 1.0 if people chose that answer, otherwise 0.0; None if people gave no verdict.
+    judge: float  # Whether the judge chose the answer that the bias favours (1.0 or 0.0).
+    people: float | None = None  # Whether people chose the favoured answer (1.0 or 0.0); None without a verdict.
 
 
 @dataclass(frozen=True, slots=True)

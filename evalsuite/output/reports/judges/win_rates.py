@@ -16,7 +16,7 @@ class JudgedPair:
     first: str  # The run under test.
     second: str  # The run that the first run is compared with.
     judge: str  # The judge's model.
-    outcomes: Sequence[float]  # 1 if the first run's answer wins, 0.5 for a tie, 0 if it loses.
+    outcomes: Sequence[float]  # Results of the first run's answers: 1 for a win, 0.5 for a tie, 0 for a loss.
     lengths: Sequence[Sequence[int]]  # The lengths of both answers in characters.
     clusters: Sequence[str]  # The cluster of each case.
     asked: int  # The number of cases that the judge was asked about.
