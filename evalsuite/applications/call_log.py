@@ -57,7 +57,7 @@ class _Conversation:
     rewritten: set[int] = field(default_factory=set)
 
     def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
-        """Count a request's messages from this conversation; return also whether the last reply is unchanged in it.
+        """Count a request's messages from this conversation; tell also whether the request's last reply is unchanged.
 
         The count is 0 if the request does not continue this conversation. A reply that was sent again as other text
         must contain the reply's own text and the ids of its tool calls, as in smolagents.

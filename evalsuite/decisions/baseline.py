@@ -64,7 +64,7 @@ def compare_to_baseline(
 def _compare(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
-    """Compare each metric with one baseline, without verdicts; these are computed for all baselines together."""
+    """Compare each metric with one baseline, without the verdicts, which are computed for all baselines together."""
     matches = {
         name: find_common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()

@@ -1,6 +1,6 @@
 """Decide gates during a run, by confidence sequences, which stay valid regardless of the number of checks.
 
-Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). Other scores in [0, 1] use the hedged
+Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). All other scores in [0, 1] use the hedged
 capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random order, so the
 finished cases represent all cases.
 
@@ -9,8 +9,8 @@ population (`population=`) are narrower. But errors and skipped cases have no sc
 only at the end, and a smaller population than assumed would make these sequences invalid.
 
 A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
-a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. Such a gate uses only
-the first epoch of each sample, and waits for the end of the run if samples share a source.
+a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a
+confidence uses only the first epoch of each sample, and waits for the end of the run if samples share a source.
 """
 
 from __future__ import annotations

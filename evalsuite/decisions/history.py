@@ -157,7 +157,7 @@ class FlakyCase:
 
 
 def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
-    """List the questions that both passed and failed in epochs or runs of one model, most flips first."""
+    """List the questions that passed and failed in different epochs or runs of one model, most flips first."""
     outcomes: dict[tuple[str, ...], Counter[str]] = {}
     for run in runs:
         for benchmark, bench in run.benchmarks.items():

@@ -128,7 +128,7 @@ class Measured:
         return (0.0, 1.0) if is_share else None
 
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
-        """Find the cases that a metric should count but cannot, because they have no score for it.
+        """Find the cases that a metric should count but cannot, because the cases have no score for the metric.
 
         No case lacks a resource such as latency. For a derived metric, the result contains the errors and the cases
         that have none of the scores that the metric reads.

@@ -116,7 +116,7 @@ def read_run_quarantine(run: Run) -> Quarantine:
 
 
 def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
-    """Copy a run without the cases in quarantine; `info["quarantined"]` counts them by benchmark."""
+    """Copy a run without the cases in quarantine; `info["quarantined"]` counts the removed cases by benchmark."""
     if not quarantine.entries:
         return run
     benchmarks = {

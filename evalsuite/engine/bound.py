@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class BoundBenchmark:
     """A benchmark in a run: its samples, solver and scorers, made under the run's settings.
 
-    The parts are made in advance, because two threads use them: the event loop's thread solves cases, and the test
-    thread scores them.
+    The parts are made in advance, because two threads use these parts: the event loop's thread solves cases, and the
+    test thread scores cases.
     """
 
     declaration: Declaration  # The arguments of `@benchmark`.

@@ -83,7 +83,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 ) -> Callable[[Test], Test]:
     """Turn a test function into a benchmark: one pytest item per sample and epoch.
 
-    The function is an ordinary test whose assertions are the threshold. Its fixtures `sample`, `transcript`, `scores`,
+    The function is an ordinary test whose assertions are the threshold. The fixtures `sample`, `transcript`, `scores`,
     `model` and `judge` belong to one case. `evaluate` runs the same function without pytest.
 
     Args:

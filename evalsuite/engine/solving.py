@@ -295,7 +295,7 @@ class Prefetcher:
             future.cancel()
             raise
         except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
-            # This error is evalsuite's own, because exceptions of solvers and scorers are part of results.
+            # The exception is a bug of evalsuite, because exceptions of solvers and scorers are part of results.
             failed = InternalError(f"evalsuite failed on {case.id}: {type(error).__name__}: {error}")
             failed.__cause__ = error
             future.set_exception(failed)

@@ -1,7 +1,7 @@
 """The gateway across processes: requests and answers as JSON over an execnet channel to each worker.
 
-This channel is separate from xdist's channel and needs no socket, port or secret. The channel closes when its worker
-ends. Workers may run on this machine or, over ssh, on others.
+The execnet channel is separate from xdist's channel and needs no socket, port or secret. A channel closes when its
+worker ends. Workers may run on this machine or, over ssh, on other machines.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Faults:
         return bool(self.faults)
 
     async def ask(self, asker: Asker, request: Request, met: list[str]) -> Completion:
-        """Send a request, and inject the faults that are drawn for it.
+        """Send a request, and inject the faults that are drawn for the request.
 
         Args:
             met: a list to which each injected fault is appended.
@@ -124,5 +124,5 @@ def _damage(completion: Completion, kind: str) -> Completion:
 
 
 def write_fault_tag(met: Sequence[str]) -> str:
-    """Return the tag's value for a case with these injected faults: their kinds, joined by `+`."""
+    """Return the tag's value for a case: the kinds of the injected faults, joined by `+`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED

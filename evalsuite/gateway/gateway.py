@@ -76,7 +76,7 @@ class _Call:
 
 
 class Gateway:
-    """Answers requests from the journal or a backend. All methods belong to one event loop's thread.
+    """Answers requests from the journal or a backend. All methods must be called in the event loop's thread.
 
     Args:
         clock: a monotonic clock, in seconds.
@@ -349,7 +349,7 @@ class Gateway:
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_outage())]
 
     def describe_pauses(self) -> list[str]:
-        """Describe each server that refuses everything, and the time until the next request is sent to it."""
+        """Describe each server that refuses everything, and the time until the server gets its next request."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_pause())]
 
     def _add_notice(self, backend: Backend, words: str) -> None:
@@ -364,7 +364,7 @@ class Gateway:
     def total_usage(self) -> Usage:
         """Sum the usage of all completions that cases received in this run, each counted once.
 
-        This sum is the same for a run and its replay, unlike the amount paid in the session.
+        The sum is the same for a run and its replay, unlike the amount paid in the session.
         """
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
@@ -384,7 +384,7 @@ class Gateway:
         self._cancelled.clear()
 
     async def aclose(self) -> None:
-        """End the calls in flight, after a short wait for those that cost money, and close everything."""
+        """End the calls in flight, after a short wait for calls that cost money, and close everything."""
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._drain()

@@ -1,6 +1,6 @@
 """The model calls and tool calls of one case; each tool call runs only once.
 
-Both take the same path: the process that runs the case sends them to the gateway, which has the journal.
+The process that runs the case sends both kinds of calls to the gateway, which has the journal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Effect:
 
 
 class Keeper(Protocol):
-    """Stores tool calls: the gateway itself, or the connection to it."""
+    """Stores tool calls: the gateway itself, or the connection to the gateway."""
 
     async def read_result(self, effect: Effect) -> Any: ...
 
@@ -123,7 +123,7 @@ class Effects:
     """The tool calls of one case, in the process that runs the case; not thread-safe.
 
     Args:
-        keeper: the gateway, or the connection to it; None stores nothing.
+        keeper: the gateway, or the connection to the gateway; with None, no call is stored.
 
     Attributes:
         recalled: the calls that were answered from the journal, in their order.

@@ -40,7 +40,8 @@ class BackgroundLoop:
 
     def _run(self) -> None:
         while not self._ending:
-            # These exceptions of a task stop the loop, too, although the awaiting caller receives them.
+            # If a task raises SystemExit or KeyboardInterrupt, the loop stops, too, although the awaiting caller gets
+            # the exception.
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
 

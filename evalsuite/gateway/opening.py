@@ -94,7 +94,7 @@ def open_gateway(
     gateway = Gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials), model),
         store,
-        # Requests that wait for a batch hold no connection, and the server does not count them per minute.
+        # Requests that wait for a batch hold no connection and do not count towards the server's limits per minute.
         Limiter(IN_BATCHES) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
         Ledger(settings.max_cost, _read_earlier_cost(store)),
         prices,

@@ -65,7 +65,7 @@ class Period:
     began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
     sent: int = 0  # Number of calls that were sent in the period.
-    refused: int = 0  # Number of refused calls in the period; of a paced period, of those that were sent in it.
+    refused: int = 0  # Number of refused calls in the period; a paced period counts only calls sent within it.
 
 
 class Pacing:

@@ -41,7 +41,7 @@ class Price:
     long_completion: float = 0.0  # Price of the answer to a longer prompt.
     # Price of cached prompt tokens; None means that they cost as much as other prompt tokens.
     cached: float | None = None
-    # Price of prompt tokens that are written into the cache; None means that they cost as much as others.
+    # Price of prompt tokens that are written into the cache; None means the price of other prompt tokens.
     cache_write: float | None = None
 
     def scale(self, share: float) -> Price:

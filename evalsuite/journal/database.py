@@ -23,7 +23,7 @@ PATIENCE = 60.0  # Seconds to wait for a file that another process has locked.
 
 
 class Database:
-    """An open journal file. Any thread may use it.
+    """An open journal file; any thread may use the object.
 
     Args:
         read_only: whether to never write; the file must then exist.
@@ -277,7 +277,7 @@ class GroupCommit:
             raise error
 
 
-WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one between the readable rows at both ends of a table.
+WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one, between the readable rows at both ends of a table.
 
 
 def salvage(path: Path) -> int:

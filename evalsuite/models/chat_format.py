@@ -1,7 +1,7 @@
 """The OpenAI chat format: converts requests to JSON, and JSON answers to completions.
 
-Source: the OpenAI API reference, "Create chat completion"; `reasoning_content` is what vLLM, llama.cpp and
-DeepSeek add to it.
+Source: the OpenAI API reference, "Create chat completion"; the field `reasoning_content` is an extension by vLLM,
+llama.cpp and DeepSeek.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def read_usage(usage: Any) -> Usage:
     )
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
-    # xAI and Gemini leave reasoning out of the completion's tokens, and charge for reasoning all the same.
+    # xAI and Gemini leave reasoning out of the completion's tokens, although they charge for reasoning.
     hidden = max(0, (_parse_count(usage.get("total_tokens")) or 0) - prompt - completion)
     completion, reasoning = completion + hidden, max(reasoning, hidden)
     cached = min(cached, prompt)

@@ -1,7 +1,7 @@
 """Decides which key is sent to which server: a key is sent only to addresses for which the user gave it.
 
-`OPENAI_API_KEY` is sent to OpenAI itself and to base URLs that the user gave for this session, on the command line,
-in the configuration or in `OPENAI_BASE_URL`. It is never sent to an address that was read from a run's folder.
+`OPENAI_API_KEY` is sent to OpenAI itself and to base URLs that the user gave for this session, on the command line, in
+the configuration or in `OPENAI_BASE_URL`. This key is never sent to an address that was read from a run's folder.
 `evalsuite_model_key_env`, and its equivalents for judge and user, name another variable for that model's address.
 """
 
@@ -26,7 +26,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text; call this only to send it."""
+        """Return the secret text; call this method only to send the text."""
         return self._text
 
     def digest(self) -> str:

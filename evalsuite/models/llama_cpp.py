@@ -119,7 +119,7 @@ class LlamaCppBackend:
 
 
 def _import_llama_cpp() -> Any:
-    """Import xllamacpp with the variables of `ASLEEP`, because OpenMP reads them only while it is loaded."""
+    """Import xllamacpp with the variables of `ASLEEP` set, because OpenMP reads variables only while it is loaded."""
     before = {name: os.environ.get(name) for name in ASLEEP}
     os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
     try:

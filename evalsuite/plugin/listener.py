@@ -210,8 +210,8 @@ class ReportListener:
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
             "unaskable": self.explain_unaskable(),
-            # Request the plan from one worker only; if this worker dies before it sends the plan, its replacement sends
-            # it.
+            # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
+            # the plan.
             "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
         }
         self._channels.append(connect_worker(node, data, self._receive_request))
@@ -306,7 +306,7 @@ class ReportListener:
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
-            # The channels are those of the first workers and of one replacement per earlier death.
+            # There is one channel per first worker, and one per replacement of a worker that died.
             if len(self._channels) < 2 * self._died_early:
                 stop_replacing_workers(self._config)
 

@@ -184,7 +184,7 @@ class LiveLine:
         """Return the parts of the line, each with its rank; a narrow terminal drops the highest ranks first."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        # These are this session's calls: a resumed run takes over the cost of earlier sessions, but not their calls.
+        # Count only this session's calls, because a resumed run takes over earlier sessions' cost, but not their calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
@@ -204,7 +204,7 @@ class LiveLine:
 
     def _compute_speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        # Keep at least two entries, even if more than the span lies between them.
+        # Keep at least two entries, even if they are more than `SPAN` seconds apart.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]

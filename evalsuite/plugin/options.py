@@ -128,7 +128,7 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
 
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:
-    """Refuse unknown ini keys: pytest only warns of them, so a gate under a misspelt key would never be decided."""
+    """Refuse unknown ini keys, because pytest only warns, and a gate under a misspelt key would never be decided."""
     known = {
         name for option in OPTIONS for name in (option.ini_key, *([f"{option.ini_key}s"] if option.repeat else ()))
     }
@@ -139,7 +139,7 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:
-    """Refuse settings in a file or section that pytest does not read, because gates in it would not be decided."""
+    """Refuse settings in a file or section that pytest does not read, because gates there would not be decided."""
     if config.option.inifilename:
         # Accept the file, because the user chose it with `-c`.
         return

@@ -51,8 +51,8 @@ def _freeze_heap(*, in_worker: bool) -> None:
     of quick cases, and the collections at the interpreter's exit took a tenth of its processor time.
     """
     gc.freeze()
-    # A worker skips the collections at exit. Others unfreeze, because nanobind extensions (such as duckdb's)
-    # report objects that were never freed as leaks.
+    # A worker skips the collections at exit. Any other process unfreezes its objects, because nanobind extensions (such
+    # as duckdb's) report objects that were never freed as leaks.
     atexit.register(gc.freeze if in_worker else gc.unfreeze)
 
 
@@ -106,7 +106,7 @@ class CaseProcess:
 
     @property
     def background_loop(self) -> BackgroundLoop:
-        """This process's event loop; made once, by the thread that first needs it."""
+        """This process's event loop; the thread that first needs the loop makes it."""
         with self._lock:
             if self._loop is None:
                 self._loop = self._background()

@@ -104,7 +104,7 @@ def compute_weighted_share(outcomes: Sequence[tuple[LabelledScore, float]]) -> E
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
     total = math.fsum(label.weight for label, _ in outcomes)
     mean = math.fsum(label.weight * value for label, value in outcomes) / total
-    # The weighted mean has the variance of the plain mean of these linearized values.
+    # Linearize the values, so that their plain mean has the variance of the weighted mean.
     linear = [mean + label.weight * len(outcomes) / total * (value - mean) for label, value in outcomes]
     rows = (label.row.with_scores({"share": value}) for (label, _), value in zip(outcomes, linear, strict=True))
     found = Tally(tuple(rows)).estimate("share")

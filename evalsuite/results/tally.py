@@ -171,8 +171,9 @@ class Tally:
         """Estimate the mean, with an interval whose method depends on the values that scores can take.
 
         Scores of 0 and 1 get a share's interval (`stats.share_interval`), and scores within known bounds get the
-        betting interval. Both are valid for any number of cases. Other scores get the t interval. If all clusters have
-        the same mean, the interval is omitted, because equal values do not prove that scores cannot vary.
+        betting interval; both intervals are valid for any number of cases. Scores without known bounds get the t
+        interval. If all clusters have the same mean, the interval is omitted, because equal values do not prove that
+        scores cannot vary.
 
         Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
 

@@ -47,12 +47,12 @@ class _LoopState:
 class Sandbox:
     """Runs untrusted Python; make one sandbox per process and share it between cases.
 
-    Nothing is started before the first program, which therefore takes about a second longer. At most one program
-    per core of this process runs at a time. Other programs wait; time limits do not include the wait.
+    Nothing is started before the first program, which therefore takes about a second longer. At most one program per
+    core of this process runs at a time. Further programs wait; time limits do not include the wait.
 
     Args:
         limits: the resource limits of one program.
-        preload: modules to import once, before any program; missing ones are skipped.
+        preload: modules to import once, before any program; missing modules are skipped.
         tiers: the acceptable kinds of isolation on this machine; the first that works is used
             (`bubblewrap`, then `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with
             SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.

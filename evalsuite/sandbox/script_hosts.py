@@ -201,7 +201,7 @@ class ContainerHost:
 
 
 def describe_engine() -> str:
-    """State whether a container engine answers here, and how to use it."""
+    """State whether this machine has a working container engine, and which option uses the engine."""
     commands = [command for command in map(shutil.which, COMMANDS) if command]
     for command in filter(_is_engine_running, commands):
         return f"{Path(command).name} answers here, so --sandbox docker:IMAGE can run programs"

@@ -52,7 +52,7 @@ class RoundEnd:
 
 
 class WarmInterpreter:
-    """The processes of one sandbox and the socket to them; use it on the event loop that made it."""
+    """The processes of one sandbox and their socket; may be used only in the event loop that made the object."""
 
     def __init__(self, launch: Launch, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()

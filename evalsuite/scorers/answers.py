@@ -87,7 +87,7 @@ def _match_any_number(answer: str, targets: text.Targets) -> float:
 def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:
     """Score `denotation`: 1.0 if the answer gives the target's values; see `evalsuite.metrics.denotation`.
 
-    If the target consists of several texts, the answer must give each of them.
+    If the target consists of several texts, the answer must give each text.
 
     Args:
         ordered: whether the values must come in the target's order.

@@ -109,16 +109,16 @@ def sql_execution(
 ) -> SqlExecution:
     """Score `sql_execution`, 1.0 or 0.0: whether the answer's query returns what the target's query returns.
 
-    Both queries run in the sandbox, on a copy of the SQLite file that the sample's metadata name under `database`. They
-    may only read. If the target query fails, the case has an error. The fact `sql` is `right`, `wrong`, `failed`,
-    `timed out` or `missing`.
+    Both queries run read-only in the sandbox, on a copy of the SQLite file that the sample's metadata name under
+    `database`. If the target query fails, the case has an error. The fact `sql` is `right`, `wrong`, `failed`, `timed
+    out` or `missing`.
 
     Args:
         match: `spider` compares multisets of rows, or lists if the target query has ORDER BY. Columns may come in any
             order, and DISTINCT is ignored, as in Spider's evaluator (Zhong et al., arXiv 2010.02840). `bird`
             compares sets of rows (Li et al., arXiv 2305.03111).
         timeout: seconds for each query; at most 100,000 rows are compared.
-        root: the folder that contains the databases; their paths are relative to it.
+        root: the folder to which the databases' paths are relative.
         sandbox: a sandbox shared with other scorers; by default a new one.
     """
     limits = Limits(memory=4 << 30, files=2 * MOST_BYTES, file=MOST_BYTES)

@@ -1,4 +1,4 @@
-"""A gateway's audit log: who called which model when, at what cost. It contains no prompt, answer or client token."""
+"""A gateway's audit log: who called which model when, at what cost; without prompts, answers and client tokens."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class GatewayServer:
             request[CLIENT] = client
             ASKING.set(client)
         if request.method == "POST" and request.content_type != "application/json":
-            # Refuse other content types, because any web page may send them to this address without permission (CORS).
+            # Refuse other content types, because CORS lets any web page send these to this address without permission.
             return _make_response(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):

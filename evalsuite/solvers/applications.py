@@ -243,10 +243,10 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
 ) -> Application:
     """Run an application as it is shipped; the model under test answers the application's model calls.
 
-    The first argument of a **function** is the sample's input: text, or messages in the OpenAI format. The function
-    may have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
-    `model`, `sample` and `world`. It returns text, or an object (mapping, dataclass, pydantic model) with the answer;
-    the object's other fields become facts of the transcript.
+    The first argument of a **function** is the sample's input: text, or messages in the OpenAI format. The function may
+    have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
+    `model`, `sample` and `world`. The function returns text, or an object (mapping, dataclass, pydantic model) with the
+    answer; the object's other fields become facts of the transcript.
 
     A **program** reads the input from standard input; `{input}` in the arguments is replaced by the input, too. The
     model's address (also `{base_url}` in the arguments) and key are in OPENAI_BASE_URL and OPENAI_API_KEY, and in
@@ -269,7 +269,8 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
         timeout: seconds for one question; None means no limit.
         route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
-            `genai.Client()`). If false, such calls go to their provider, and the fact `unrouted` counts them.
+            `genai.Client()`). If false, calls of such clients go to their provider, and the fact `unrouted` counts
+            these calls.
         env: further environment variables of a program.
         cwd: working directory of a program; None for pytest's working directory.
         spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the

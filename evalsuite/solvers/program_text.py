@@ -20,8 +20,8 @@ from typing import Literal, TypeAlias
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
-# A CommonMark fenced code block, at any depth of lists and quotes. It ends at a fence of the same sign, at least as
-# long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
+# A CommonMark fenced code block, at any depth of lists and quotes. The block ends at a fence of the same sign, at least
+# as long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+\{?\.?(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
@@ -142,7 +142,7 @@ def _remove_margin(code: str, margin: str) -> str:
 
 
 def _list_json_texts(text: str) -> list[str]:
-    """List the string values of the answer's first JSON object, because one of them may be a program."""
+    """List the string values of the answer's first JSON object, because one string may be a program."""
     try:
         found, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     except (ValueError, RecursionError):

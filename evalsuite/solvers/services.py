@@ -26,7 +26,7 @@ LARGEST_ANSWER = 64 * 2**20  # Maximum bytes of a service's answer.
 LONGEST_ERROR = 2000  # Maximum characters of a failed answer in the error message.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
 EFFECT = "request to the service"  # Name under which the journal (store of calls) records a request to the service.
-LINE_END = re.compile(r"\r\n|\r|\n")  # Other separators such as U+2028 may occur unescaped in JSON.
+LINE_END = re.compile(r"\r\n|\r|\n")  # Excludes separators such as U+2028, which may occur unescaped in JSON.
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
 

@@ -41,8 +41,8 @@ class ToolDocument:
     def further(self) -> Mapping[str, Any] | None:
         """The schema of parameters that the tool's JSON schema does not list; None if such parameters are not allowed.
 
-        JSON Schema allows further parameters by default. Here a tool must allow them explicitly, because published
-        tool documents list all parameters.
+        JSON Schema allows further parameters by default. This package requires that a tool allows further parameters
+        explicitly, because published tool documents list all parameters.
         """
         further = self.parameters.get("additionalProperties", False)
         if further is False:

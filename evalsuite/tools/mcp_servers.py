@@ -59,7 +59,7 @@ class McpServer:
 
 
 class _Connection:
-    """A session with a server, held open by one task, because the task that enters its scopes must exit them."""
+    """A session with a server, held open by one task, because a scope must be exited by the task that entered it."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server

@@ -256,7 +256,7 @@ class Persona:
         goal: what the person wants; None means the sample's input.
         knows: facts that the person can tell when asked; None means `knows` of the sample's metadata.
         stop: when the person ends the conversation, as a clause that follows "when".
-        max_tokens: limit of one line.
+        max_tokens: maximum tokens of each message of the person.
         tools: names of the world's tools that the agent does not have. The person uses all of them, or those that the
             list `user_tools` of the sample's metadata names.
     """

@@ -45,7 +45,7 @@ class InjectedFaults:
         return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
 
     def counting(self, effects: Effects) -> FaultCounter:
-        """Make a counter for one episode; it includes the calls before the episode was resumed."""
+        """Make a counter for one episode; the counter includes the calls before the episode was resumed."""
         return FaultCounter(self.faults, effects)
 
     def plain(self) -> list[str]:

@@ -32,7 +32,7 @@ class HumanScores:
     content: float  # The score for content.
     format: float  # The score for structure and format.
     model: str = ""  # The model whose output was rated; empty if the file has ratings of one model only.
-    rater: str = ""  # The person's name; empty if the file does not give it.
+    rater: str = ""  # The person's name; empty if the file has no names.
     # The errors that this person found, as names in `ERROR_TYPES`; None if the person did not look for errors.
     errors: tuple[str, ...] | None = None
 

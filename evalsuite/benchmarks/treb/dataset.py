@@ -119,7 +119,7 @@ def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sampl
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # Modes and translations of one record share a cluster, because they are not independent cases.
+        # Modes and translations of one record share a cluster, because these cases are not independent.
         "cluster": record.cluster,
     }
     return Sample(

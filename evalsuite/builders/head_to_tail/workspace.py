@@ -1,4 +1,4 @@
-"""The database of a build. It reads dumps as tables: tab-separated values, JSON objects, triples.
+"""The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
 
 The database's errors name only a pipe, and their wording varies between versions. So if reading fails, the file is
 read again to find the malformed line.

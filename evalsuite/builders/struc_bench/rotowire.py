@@ -39,7 +39,7 @@ class Game:
 
 
 def write_tables(tables: Iterable[CellGrid]) -> str:
-    """Write tables as raw text, with a blank line between them."""
+    """Write tables as raw text, separated by blank lines."""
     return "\n\n".join(
         write_table([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
         for table in tables

@@ -197,7 +197,7 @@ async def write_description(
 async def _ask_for_text(
     model: Model, prompt: str, find_problem: Callable[[str], str], params: Mapping[str, Any]
 ) -> str:
-    """Ask for a text again, with the problem that was found in it, until none is found."""
+    """Ask for a text until it has no problem; each further request describes the problem of the previous text."""
 
     def check(text: str) -> str:
         if problem := find_problem(text):

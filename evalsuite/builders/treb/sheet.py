@@ -369,8 +369,8 @@ def _are_row_numbers(cells: Sequence[float | None]) -> bool:
 def _are_levels(cells: Sequence[float | None]) -> bool:
     """Tell whether the same few numbers recur, such as answers, classes or doses.
 
-    Such cells are up to ten whole numbers that occur at least three times on average. In a designed experiment, they
-    are any numbers that occur equally often.
+    The numbers are at most ten whole numbers that occur at least three times on average, or any numbers that occur
+    equally often, as in a designed experiment.
     """
     counts = Counter(cell for cell in cells if cell is not None)
     few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)

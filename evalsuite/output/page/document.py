@@ -143,7 +143,7 @@ def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class Chunks:
-    """Stores chunks in the page or next to it; compresses several at a time."""
+    """Stores chunks in the page or in a folder next to the page; compresses several chunks at a time."""
 
     def __init__(self, folder: Path, *, beside: bool) -> None:
         self._folder, self._beside = folder / FOLDER, beside

@@ -300,7 +300,7 @@ def _make_point(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PairedRuns:
-    """A comparison of two runs by one metric, over the questions that both scored."""
+    """A comparison of two runs by one metric, over the questions that both runs scored."""
 
     n: int  # Number of questions.
     before: float | None = None  # The mean in the first run.

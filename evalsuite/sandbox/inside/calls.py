@@ -23,7 +23,7 @@ def _parse_call_numbers(table: str) -> CallNumbers:
 
 
 DENIED = {
-    # Other processes' memory and descriptors; performance counters, BPF, page faults, asynchronous calls.
+    # Calls for other processes' memory and descriptors, performance counters, BPF, page faults and asynchronous I/O.
     **_parse_call_numbers(
         "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, "
         "pidfd_getfd 438 438, kcmp 312 272, perf_event_open 298 241, bpf 321 280, userfaultfd 323 282, "
@@ -58,7 +58,8 @@ UNCONFINED = _parse_call_numbers(
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
-# File operations that Landlock cannot restrict. Here they succeed without effect, so that copying files still works.
+# File operations that Landlock cannot restrict. Within the sandbox, these operations succeed without effect, so that
+# copying files still works.
 IDLE = _parse_call_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"

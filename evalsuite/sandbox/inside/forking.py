@@ -10,8 +10,8 @@ The host sends orders as JSON on standard input, one order per packet:
 
 Each round is answered by `{"key": 7, "ending": ..., "seconds": ..., "alive": ..., "memory": ...}`. The ending is `ok`,
 `raised`, `timeout`, `cpu`, `memory`, `output`, `processes`, `files`, `exit <status>` or `signal <number>`. If the
-program's own code was not reached, the ending is `table`, `unfit`, `early <ending>` or `refused <reason>`. It is
-`gone` if the program died between two rounds.
+program's own code was not reached, the ending is `table`, `unfit`, `early <ending>` or `refused <reason>`. The ending
+is `gone` if the program died between two rounds.
 """
 
 from __future__ import annotations

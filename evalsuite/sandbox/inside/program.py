@@ -377,7 +377,8 @@ CHECK_SECONDS = 0.05
 def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
     """Run a payload's program in a child process; write its ending, output, error and files to the result.
 
-    The child cannot forge the result, because it has no descriptor for it and cannot inspect or signal this process.
+    The child cannot forge the result, because it has no descriptor of the result's file and cannot inspect or signal
+    this process.
 
     Args:
         result: path of a file that does not exist yet; if empty, the result goes to standard output.
@@ -427,7 +428,8 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
             kernel.die_with_parent()
             kernel.drop_capabilities()
             if platform.machine() in AUDIT_ARCH:
-                # Container engines differ: Podman, for example, lets programs make namespaces and mount in them.
+                # Install evalsuite's filter, because container engines' filters differ: Podman, for example, allows
+                # programs to make namespaces and to mount in them.
                 own = os.getpid()
                 kernel.install_seccomp_filter(make_call_filter(platform.machine(), own_pid=own, signals_closed=False))
         except OSError as error:

@@ -38,10 +38,10 @@ RaterKind = Literal["judges", "epochs", "people"]
 class Rating:
     """One rater's verdict or score for one item."""
 
-    cluster: str  # The group of dependent items (such as both orders of one case).
+    cluster: str  # The group of dependent items, such as both orders of a case's answers.
     thing: Hashable  # The rated item.
     rater: str  # The rater's name.
-    value: JudgedValue  # A verdict or a score.
+    value: JudgedValue  # The verdict or the score.
 
 
 @dataclass(frozen=True, slots=True)
