@@ -64,7 +64,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Choose how -n distributes cases, and make --plan collect only; for several models, run one session per model."""
+    """Set how xdist distributes cases, make `--plan` only collect, and run one session for each of several models."""
     configure_plan_only(config)
     prefer_worksteal(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
@@ -97,7 +97,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Name the model under test, and say what a replay or a resumed run repeats."""
+    """Return header lines that name the model under test and the run that is replayed or resumed, if any."""
     return make_header(config)
 
 
@@ -123,7 +123,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_make_collect_report(
     collector: pytest.Collector,  # noqa: ARG001 - the hook's signature
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Show an invalid declaration as one message instead of a traceback."""
+    """Show a message instead of a traceback if a benchmark's declaration is invalid."""
     report = yield
     if report.failed:
         shorten_report(report)
@@ -146,7 +146,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Refuse modes and gates that apply to no case, before any case runs."""
+    """Refuse gates and `--mode` options that apply to none of the collected cases, before any case runs."""
     add_parameters_to_samples(items)
     check_options(session, items)
 
@@ -162,7 +162,7 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note the cases that this session of a resumed run deselects, because these cases still belong to the suite."""
+    """Note the cases that pytest deselects in a resumed run, because these cases still belong to the suite."""
     note_deselected(items)
 
 
@@ -174,7 +174,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
+    """Move the queue of cases to this item, and start solving later cases, up to the limit of cases in flight."""
     begin_item(item, nextitem)
 
 
@@ -217,7 +217,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]:
-    """Close everything that was opened, and keep a red exit status, after all other hooks."""
+    """Release all resources, and restore a failing exit status that another plugin's hook has changed."""
     try:
         return (yield)
     finally:

@@ -69,7 +69,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(reason)
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
-        # In a resumed run, make all cases, because the session must also note the cases that it leaves out.
+        # In a resumed run, make all cases, because the session must also note which cases it does not run.
         may_match = _select_any_case if settings.resume else _find_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.shard_assignment, may_match)
     except EvalsuiteError as error:
@@ -91,7 +91,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 
 def count_collected(config: pytest.Config, made: object) -> None:
-    """Count the cases that pytest made from a function, and the cases that -k excluded before pytest made them."""
+    """Count the cases that pytest made from a function, and those that `-k` excluded before they were made."""
     cases = list_cases(made) if isinstance(made, list) else []
     if not cases:
         return
@@ -107,7 +107,7 @@ def _find_why_unaskable(config: pytest.Config) -> str:
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
-        # The controlling process sends this reason to its workers, because only it has the keys.
+        # The controlling process sends this reason to its workers, because the workers do not have the API keys.
         return str(get_worker_data(config)[0]["unaskable"])
     return config.stash[LISTENER].explain_unaskable()
 
@@ -119,8 +119,9 @@ def _select_any_case(_id: str) -> bool:
 def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    The function returns true for every id without `-k`, and if an item's names are unknown before the item is made. The
-    names are unknown if the test is parametrized further, or if the suite's hooks may add names.
+    The function returns true for every id if `-k` was not given, or if an item's names are unknown before pytest makes
+    the item. The names are unknown if the test has other parameters than the case, or if the suite's hooks may add
+    names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
@@ -144,7 +145,7 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
 
 def shorten_report(report: pytest.CollectReport) -> None:
     """Replace the traceback by file, line and message if importing a test file raised one of evalsuite's errors."""
-    # pytest stores the call, which has the exception, in this attribute for hooks such as `pytest_exception_interact`.
+    # pytest stores the exception in this attribute for hooks such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None)
     if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
         return
@@ -154,7 +155,7 @@ def shorten_report(report: pytest.CollectReport) -> None:
 
 
 def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
-    """Add the values of a `pytest.mark.parametrize` beside `@benchmark` to the cases' samples."""
+    """Add the values of `pytest.mark.parametrize`, if the benchmark's function has this mark, to the cases' samples."""
     for item in items:
         case = get_case(item)
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
@@ -164,7 +165,7 @@ def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
 
 
 def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that each mode and each gate of the command applies to at least one of the collected cases."""
+    """Check that each gate and each `--mode` of the command line applies to at least one of the collected cases."""
     config = session.config
     settings = config.stash[PROCESS].settings
     gates: Sequence[str] = read_command_line_gates(config)
@@ -202,11 +203,11 @@ def _stop_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove the cases of other shards; if the run may end early, put the items in the run's order."""
+    """Remove the cases of other shards; if the run may end early, put the items in the order in which results count."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # Cases of other shards were not made, except one case for each function without cases in this shard.
+        # Of the other shards, only one case exists for each function that has no cases in this shard.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)

@@ -52,7 +52,7 @@ class CheckResult:
     subject: str  # The thing that was checked.
     state: str  # `ok`, `missing`, `broken` or `not checked`.
     detail: str  # The result, or what the user should do.
-    fault: bool = False  # Whether a run would fail for this reason.
+    fault: bool = False  # Whether a run would fail because of the missing or broken thing.
 
 
 def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[CheckResult]:
@@ -122,7 +122,7 @@ async def _check_server_models(role: str, name: str, backend: Any) -> CheckResul
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
-        # Check the name only at OpenAI, because other servers may accept aliases or any name.
+        # Fail for an unlisted model only at OpenAI, because other servers may accept aliases or any name.
         openai = backend.base_url.startswith("https://api.openai.com/")
         return CheckResult(role, BROKEN if openai else UNKNOWN, words, fault=openai)
     return CheckResult(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
@@ -192,7 +192,7 @@ WIDTH = 100  # The table's width in columns.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the command's own option."""
+    """Declare the option that stands for `--without-programs` of `evalsuite doctor`."""
     parser.getgroup("evalsuite").addoption("--doctor-without-programs", action="store_true")
 
 

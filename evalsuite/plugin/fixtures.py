@@ -24,7 +24,7 @@ OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # Fixtures tha
 
 
 class RunningCase(NamedTuple):
-    """The running case, and the findings about it so far."""
+    """The running case and its findings (such as answer and scores) so far."""
 
     case: Case
     findings: CaseFindings

@@ -35,7 +35,7 @@ def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -
     """Called while the run's report is being written.
 
     Args:
-        run: the run, with its records as tallies by benchmark; `run.read(case)` reads one whole record.
+        run: the run, with the counts and scores of each benchmark; `run.read(case)` reads one whole record.
         verdict: the decision of the gates and of the comparison with the baseline.
         config: the session's configuration.
 
@@ -45,7 +45,7 @@ def pytest_evalsuite_report(run: Run, verdict: Verdict, config: pytest.Config) -
 
 
 def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Config) -> None:
-    """Called when the run is decided and everything is written.
+    """Called at the end of a run, after the gates are decided and all files of the run are written.
 
     Args:
         verdict: the exit status, the reasons and each gate's decision.
@@ -55,7 +55,7 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
 
 
 class HookWatchers:
-    """Calls the hooks above; an exception in an implementation is reported and has no other effect.
+    """Calls evalsuite's hooks; an exception in an implementation is reported and has no other effect.
 
     Args:
         config: the session's configuration.

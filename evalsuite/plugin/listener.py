@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
 
-INCOMPLETE = 12  # Equals `Status.INCOMPLETE`; importing its module would slow down sessions without cases.
+INCOMPLETE = 12  # Equals `Status.INCOMPLETE`, whose import would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
 GOES_ON = "; go on with --resume last (nothing is asked twice)"
@@ -66,7 +66,7 @@ class ReportListener:
         self._items: list[str] = []
         # Node ids of finished items that are not cases.
         self._passed_over: set[str] = set()
-        # For each case, two counts: failed reports, and those among them that do not fail the session.
+        # For each case, the number of failed reports, and the number of failed reports that do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
         self._opening = threading.Lock()
@@ -106,7 +106,7 @@ class ReportListener:
             "collected": self._count_selected(plan),
         }
         if self._sent_plan is not None:
-            # Free the memory, because the journal contains the plan from now on.
+            # Free the plan's memory, because the journal now contains the plan.
             self._sent_plan = [], {}
         order, watchers = self._list_planned_order(), HookWatchers(self._config)
         return OpenRun(
@@ -114,7 +114,7 @@ class ReportListener:
         )
 
     def _find_gated_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
-        """Find benchmarks that the ini file's gates name and that are declared in files outside of this session."""
+        """Find benchmarks of the ini file's gates that are declared only in test files outside of this session."""
         absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
         return sorted(find_declared_benchmarks(absent, self._config, self.spec.reports_folder)) if absent else []
 
@@ -167,7 +167,7 @@ class ReportListener:
         }
 
     def _find_uncollected(self) -> set[str]:
-        """Find the benchmarks that this session's files declare, if a gate covers all benchmarks of all these files."""
+        """Find the benchmarks that this session's test files declare if a gate applies to all benchmarks (`*`)."""
         from evalsuite.decisions.gates import parse_gates
 
         covers_all = any(gate.benchmark == "*" for gate in parse_gates(self.settings.gate))
@@ -204,7 +204,7 @@ class ReportListener:
 
         quarantine = self.spec.quarantine
         data = {
-            # Send settings without keys and logins, because a worker may be on another host.
+            # Send the settings without API keys and logins, because a worker may be on another host.
             "settings": json.dumps(make_public_settings(self.settings).plain()),
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
@@ -306,7 +306,7 @@ class ReportListener:
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
-            # There is one channel per first worker, and one per replacement of a worker that died.
+            # The list contains the channels of the first workers and of one replacement per earlier death of a worker.
             if len(self._channels) < 2 * self._died_early:
                 stop_replacing_workers(self._config)
 
@@ -315,7 +315,8 @@ class ReportListener:
         """Open the run after a worker has collected; from then on, a signal ends the run with a report."""
         self._items = ids
         if self._sent_plan is not None and self._uncollected:
-            # Stop before any case is paid for, as pytest does without workers; xdist itself would continue.
+            # After collection errors, stop before any case is paid for, as pytest does without workers; xdist would
+            # continue.
             raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
         if self._sent_plan is not None and not self.has_begun:
             self._handle_signals()
@@ -341,16 +342,16 @@ class ReportListener:
 
     def _handle_signals(self, *names: str, words: str = GOES_ON) -> None:
         try:
-            # Use a copy, because pytest redirects the original descriptor while a test runs.
+            # Use a copy of the file descriptor, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
-            terminal = os.dup(2)  # Without a terminal reporter, or if pytest runs within another program.
+            terminal = os.dup(2)  # pytest has no terminal reporter, or another program replaced its output.
         names = names or ("SIGINT", "SIGTERM", "SIGHUP")
         self.handlers |= install_handlers(*names, end=pytest.exit, terminal=terminal, words=words)
 
 
 def find_least_status(config: pytest.Config) -> int:
-    """Return the exit status that a session which decides may not fall below, whatever ends it."""
+    """Return the least exit status that this session may have, even if a hook or a library ends the process."""
     listener = config.stash.get(LISTENER, None)
     if listener is not None and listener.status is not None:
         return listener.status

@@ -25,7 +25,7 @@ FIRST, EVERY = 8.0, 30.0  # Seconds before the first line and between lines, if 
 USUAL_WIDTH = 80  # Columns of a terminal that does not report its width.
 LONGEST = 1000  # Maximum characters of a line, if the output is not a terminal.
 COLLECTING = "evalsuite: the cases are being collected"
-ENOUGH = 5  # Minimum finished cases for estimating the remaining time from cases; before, it is estimated from answers.
+ENOUGH = 5  # Minimum finished cases for an estimate of the remaining time; with fewer, answers are counted.
 
 # Control sequences of ECMA-48 and of the VT100, which every current terminal supports.
 ERASE_BELOW = "\x1b[J"
@@ -184,7 +184,8 @@ class LiveLine:
         """Return the parts of the line, each with its rank; a narrow terminal drops the highest ranks first."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        # Count only this session's calls, because a resumed run takes over earlier sessions' cost, but not their calls.
+        # Count only this session's calls, because a resumed run takes over the cost of earlier sessions, not their
+        # calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
@@ -204,7 +205,7 @@ class LiveLine:
 
     def _compute_speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        # Keep at least two entries, even if they are more than `SPAN` seconds apart.
+        # Keep at least two entries, even if they are further apart than `SPAN`.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]
@@ -216,9 +217,9 @@ def _format_rate(rate: float) -> str:
 
 
 def estimate_seconds_left(seconds: float, done: int, answers: int, total: int) -> float | None:
-    """Estimate the seconds left from the finished share; None if the share is unknown.
+    """Estimate the seconds left from the share of finished cases; None if the share is unknown.
 
-    Until `ENOUGH` cases are done, answers are counted instead, because many answers arrive before the first case ends.
+    Until `ENOUGH` cases are finished, count answers instead, because many answers arrive before the first case ends.
     """
     progress = done if done >= ENOUGH else min(max(done, answers), total)
     return seconds / progress * (total - progress) if 0 < progress < total else None

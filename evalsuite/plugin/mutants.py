@@ -35,8 +35,8 @@ class Mutant(NamedTuple):
     """One kind of fault."""
 
     summary: str
-    options: tuple[str, ...] = ()  # Further options of the session with this fault.
-    # Changes a scorer's scores, given the best scores; None if the fault does not change scores.
+    options: tuple[str, ...] = ()  # Additional pytest options for the session with this fault.
+    # Function from a scorer's scores and the best scores to changed scores; None if the fault does not change scores.
     change: Callable[[Scores, Mapping[str, float]], Scores] | None = None
 
 
@@ -153,7 +153,7 @@ class _EmptyModule(pytest.Module):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """End the process that begins a case."""
+    """End the process when the chosen case begins if the session's fault is a crash."""
     fault = read_fault()
     if not fault or item.nodeid != fault.killed:
         return

@@ -50,7 +50,7 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=dest, default=None, help=shown, **taken)
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
-            # In an ini file, the key of a list is in the plural, unless another option already has this name.
+            # In an ini file, the key of a list is in the plural, unless the plural is already another option's key.
             free = all(other.ini_key != f"{option.ini_key}s" for other in OPTIONS)
             name, aliases = (f"{option.ini_key}s", [option.ini_key]) if free else (option.ini_key, [])
             parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
@@ -118,7 +118,7 @@ def read_config_settings(config: pytest.Config) -> Settings:
 
 
 def _read_ini(config: pytest.Config, name: str) -> Any:
-    """Read a key of the ini file or of `-o`; add the key to pytest's error, which contains it only for TOML."""
+    """Read a key of the ini file or of `-o`; name the key in errors, because pytest names it only for TOML files."""
     import pytest
 
     try:
@@ -139,7 +139,7 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:
-    """Refuse settings in a file or section that pytest does not read, because gates there would not be decided."""
+    """Refuse settings in a file or section that pytest does not read, because gates there would have no effect."""
     if config.option.inifilename:
         # Accept the file, because the user chose it with `-c`.
         return

@@ -91,7 +91,7 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
 def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Advance the queue of cases to the item."""
     if item.config.option.setupplan:
-        # Solve nothing, because with --setup-plan pytest only lists the fixtures.
+        # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
     process.begin_item(item, nextitem)
@@ -171,7 +171,7 @@ class ReportTrimmer:
             return result
         report.keywords = NO_KEYWORDS
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        # Keep passed setups and teardowns only for `--durations`; a worker prints nothing.
+        # Without `--durations`, drop reports of passed setups and teardowns, and all reports that a worker has sent.
         shown = report.when == "call" and not self._worker
         if terminal is not None and not shown and self._config.option.durations is None:
             for reports in terminal.stats.values():
@@ -184,7 +184,7 @@ def _excuse_failure(findings: CaseFindings, report: pytest.TestReport, excuse: s
     """Show a missed threshold as an expected failure if a gate or the quarantine covers the case.
 
     Args:
-        excuse: a key of `EXCUSES`, or None.
+        excuse: why the missed threshold does not fail the session (a key of `EXCUSES`), or None.
     """
     if report.outcome != "failed":
         findings.excused = "xfail"
@@ -255,12 +255,12 @@ def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Itera
     try:
         yield
     finally:
-        # Restore the method, because the item may run again and fail in another way.
+        # Restore the item's method `repr_failure`, because the item may run again and fail in another way.
         del item.repr_failure
 
 
 def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
-    """Tell whether the explanation replaces the traceback: for assertions and evalsuite's errors, without `--tb`."""
+    """Tell whether the case's block replaces the traceback of an assertion or evalsuite error; false with `--tb`."""
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     return config.option.tbstyle == "auto" and isinstance(
         call.excinfo.value, AssertionError | EvalsuiteError | pytest.fail.Exception
@@ -269,7 +269,7 @@ def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> b
 
 @lru_cache(maxsize=256)
 def _find_statement_text(code: CodeType, number: int) -> str:
-    # Cached, because finding the statement parses the file, and a benchmark's cases fail at the same few lines.
+    # Cache the statement, because finding it parses the file, and a benchmark's cases fail at the same few lines.
     from evalsuite.engine.case_record import read_statement
 
     return escape_for_terminal(read_statement(linecache.getlines(code.co_filename), number))

@@ -47,17 +47,17 @@ class SessionQueue:
 def _freeze_heap(*, in_worker: bool) -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
 
-    The collector would traverse these objects repeatedly. With eight workers, this took an eighth of the time of a run
-    of quick cases, and the collections at the interpreter's exit took a tenth of its processor time.
+    The collector would traverse these objects repeatedly. In a run of quick cases with eight workers, these traversals
+    took an eighth of the time. At the interpreter's exit, collections took a tenth of the run's processor time.
     """
     gc.freeze()
-    # A worker skips the collections at exit. Any other process unfreezes its objects, because nanobind extensions (such
-    # as duckdb's) report objects that were never freed as leaks.
+    # A worker skips the collections at exit. All other processes unfreeze the objects, because nanobind extensions
+    # (such as duckdb's) report objects that were never freed as leaks.
     atexit.register(gc.freeze if in_worker else gc.unfreeze)
 
 
 class CaseProcess:
-    """A process that runs tests, with or without workers. Nothing starts before the first case.
+    """A process that runs tests, with or without workers. The event loop and the models start with the first case.
 
     Args:
         model: the name of the model under test or of the default model; None if no model was named or installed.

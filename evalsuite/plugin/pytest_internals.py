@@ -1,6 +1,6 @@
 """Access to private parts of pytest, one function per part.
 
-tests/unit/plugin/test_internals_of_others.py tests what breaks without each function.
+tests/unit/plugin/test_internals_of_others.py shows for each function what would break without the function.
 """
 
 from __future__ import annotations

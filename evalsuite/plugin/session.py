@@ -172,7 +172,7 @@ def finish_session(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
-    # A detached session has no decisions yet, so no gate is reported as missed.
+    # A session that ends before its batches are answered has no decisions yet, so no gate is reported as missed.
     if not run.detached:
         from evalsuite.plugin.terminal import report_decisions
 
@@ -206,7 +206,7 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
 
 
 def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Shorten the reason for the session's end in each case's failure, because the summary states the whole reason."""
+    """Shorten the reason why the session ended in each case's failure, because the summary states the whole reason."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
             replace_in_failure(report.longrepr, reason, "stopped the run")
@@ -232,9 +232,9 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
     if run.early.has_ended and own == pytest.ExitCode.INTERRUPTED:
-        # Not a real interruption: the session ended early because all gates are decided.
+        # Do not report an interruption, because the session ended early after all gates were decided.
         own = 1 if session.testsfailed else 0
-    # The session ended itself if no call could succeed (as with a wrong key) or a gate's metric does not exist.
+    # evalsuite ends the session if no call can succeed (as with a wrong key) or if a gate's metric does not exist.
     is_given_up = run.hopeless is not None and not describe_ending_signal()
     if is_given_up or (run.verdict is not None and run.verdict.faults):
         return INCOMPLETE

@@ -76,7 +76,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 
 
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    # Do not use red, because no gate is decided yet.
+    # Do not print in red, because no gate is decided yet.
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
@@ -138,7 +138,7 @@ def _make_relative(path: Path, config: pytest.Config) -> Path:
     return path.relative_to(start) if path.is_relative_to(start) else path
 
 
-# Plugins that do not receive reports of decisions, because they would count decisions as tests.
+# Names of plugins that do not receive reports of decisions, because they would count decisions as tests.
 UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
@@ -173,11 +173,12 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
     verdict = report.verdict
     for decision in verdict.decisions:
         red = decision.verdict != "met"
-        # The line omits the gate, because the gate is the test's name, which pytest prints before the line.
+        # The line omits the gate, because pytest prints the test's name before the line, and the gate is this name.
         line = f"{decision.verdict}: {write_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         blocks = list(_list_case_blocks(decision, report, metrics)) if red else []
-        # Add an opening bracket, because pytest treats text after a bracket as parameters and adds the closing bracket.
+        # Add an opening bracket, because pytest treats text after a bracket as a test's parameters and closes the
+        # bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", line, blocks, red=red)
     for against in verdict.against:
@@ -200,7 +201,7 @@ def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collec
 
 
 def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: bool) -> pytest.TestReport:
-    """Make the report of a decision; in the short summary of failures only the line is shown."""
+    """Make the test report of a decision; pytest's short summary of failures shows only the report's line."""
     file, _, name = nodeid.partition("::")
     return pytest.TestReport(
         nodeid=nodeid,
@@ -213,7 +214,7 @@ def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: boo
 
 
 def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
-    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that they can show."""
+    """Print the expected cost of the collected cases and, with a baseline, the smallest loss that is detectable."""
     session = get_session(terminal)
     if session is None:
         return
@@ -273,7 +274,7 @@ def _list_plan_lines(
 
 
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Find the second baseline, else the first baseline's own baseline; None if that run does not exist."""
+    """Find the second baseline, else the first baseline's own baseline; None if this run does not exist."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run

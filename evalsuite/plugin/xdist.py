@@ -1,7 +1,7 @@
 """All code that depends on pytest-xdist and execnet: workers, their queues, and the channel to them.
 
-tests/unit/plugin/test_internals_of_others.py tests what breaks if xdist changes an internal that this module uses.
-`__init__` and `listener` implement public hooks of xdist.
+If xdist changes an internal that this module uses, tests/unit/plugin/test_internals_of_others.py fails. `__init__` and
+`listener` implement public hooks of xdist.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def has_workers(config: pytest.Config) -> bool:
 
 
 def prefer_worksteal(config: pytest.Config) -> None:
-    """Set --dist to worksteal if only -n is given: each worker then gets its share of the cases at the start."""
+    """Set `--dist` to worksteal if only `-n` is given, so that each worker gets its share of the cases at the start."""
     option = config.option
     if getattr(option, "numprocesses", None) and getattr(option, "dist", None) == "no":
         option.dist = "worksteal"
@@ -61,8 +61,8 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
     """Give a worker, before it starts, data and a separate channel on xdist's connection.
 
     Args:
-        receive: receives the channel and each text from the worker, and None when the worker ends; called in a thread
-            of execnet.
+        receive: function for the channel and each text from the worker, and None at its end; called in execnet's
+            thread.
     """
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
@@ -114,7 +114,7 @@ def stop_replacing_workers(config: pytest.Config) -> None:
 
 
 class WorkerQueue:
-    """The items that xdist has assigned to a worker and that have not begun.
+    """The items that xdist has assigned to a worker, without the items that have begun.
 
     Args:
         torun: xdist's queue of indexes; None if the queue cannot be read, so that only the next item is known.
@@ -123,7 +123,7 @@ class WorkerQueue:
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun
         self._next: pytest.Item | None = None
-        # The last yielded index, and the position that it had in the queue.
+        # The last yielded index, and its position in the queue at that time.
         self._last, self._place = -1, -1
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as SessionQueue has it
@@ -139,10 +139,10 @@ class WorkerQueue:
                 yield case
 
     def _take_index(self, most: int) -> int | None:
-        """Return the index after the last yielded index in the queue; None if it is not among the first `most`."""
+        """Return the queue's index after the last yielded index; None if the queue's first `most` items lack it."""
         with self._torun.lock() as queue:
             place = self._find_last_index(queue) + 1
-            # Stop at an item that is not an index, because the queue may end in a marker.
+            # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
