@@ -34,7 +34,7 @@ class Channel(Protocol):
         """Send text to the other side."""
 
     def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
-        """Call a function with each text, and with None at the end, in one of execnet's threads."""
+        """Call a function with each received text, and with None at the end, in one of execnet's threads."""
 
 
 class ChannelAsker:
@@ -105,7 +105,7 @@ class ChannelServer:
         threading.Thread(target=self._send, daemon=True).start()
 
     def receive(self, text: str | None) -> None:
-        """Start to answer a request; None means that the worker is gone."""
+        """Start to answer a worker's request; if `text` is None, the worker has ended."""
         if text is None:
             self._outgoing.put(None)
         else:
@@ -136,7 +136,7 @@ class ChannelServer:
             try:
                 self._channel.send(text)
             except OSError:
-                # The worker is dead; xdist reports its death.
+                # Stop, because the worker is dead; xdist reports the worker's death.
                 return
 
 
@@ -144,7 +144,7 @@ def refuse_question(channel: Channel, text: str | None, error: EvalsuiteError) -
     """Answer a worker's request with an error because the gateway could not be opened.
 
     Args:
-        text: the request; None means that the worker is gone.
+        text: the request; None means that the worker has ended.
     """
     if text is not None:
         with suppress(OSError):
@@ -169,7 +169,7 @@ def encode_error(error: errors.EvalsuiteError) -> Plain:
 
 
 def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """Reverse `encode_error`; return an `EvalsuiteError` if the class needs more arguments than a message."""
+    """Decode an encoded error; return a plain `EvalsuiteError` if the error's class needs more than a message."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError

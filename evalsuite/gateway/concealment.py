@@ -31,7 +31,7 @@ MARK = "sha256:"
 
 
 class Vault:
-    """Maps hashes to the secrets that they replace."""
+    """Maps hashes to the secrets that these hashes replace."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Vault:
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # Do not mask shorter secrets, because their text may also occur as an ordinary word.
+            # Do not mask secrets shorter than `ECHOED`, because they may also occur as ordinary words.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
@@ -137,7 +137,7 @@ class Vault:
 
 
 def make_public_settings(settings: Settings) -> Settings:
-    """Hash the secrets in settings, for files, requests and workers."""
+    """Hash the secrets in settings, because settings are written to files and sent to workers."""
     return Vault().conceal_settings(settings)
 
 
@@ -178,7 +178,7 @@ def name_without_epoch(name: str) -> str:
 
 
 def name_with_epoch(name: str) -> str:
-    """Return a case's name as pytest shows it."""
+    """Return a case's name as pytest shows it, with the epoch."""
     return name.replace(EPOCH_MARK, "")
 
 
@@ -191,7 +191,7 @@ def make_request_keys(identity: str, request: Request, *, older: bool = False) -
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
     Two requests share a key (64 characters) only if backend, address, model, parameters, messages, tools, epoch and
-    draw are the same. A lone surrogate counts as the question mark that is sent instead.
+    draw are the same. A lone surrogate counts as a question mark, because evalsuite sends a question mark in its place.
     """
     names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
     keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)

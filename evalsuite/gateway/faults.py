@@ -1,4 +1,4 @@
-"""Injects model faults, drawn with a seed, so that an application's fallback can be scored."""
+"""Injects random faults (from a seed) into model calls, so that an application's fallback can be scored."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def parse_fault(text: str) -> PlayedFault:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Draws which faults to inject into requests.
+    """Selects at random, with a seed, the faults to inject into requests.
 
-    A draw depends on the seed, the request, and the request's number among the case's equal requests. So the order of
-    calls does not matter, and a replay injects the same faults.
+    The selection depends on the seed, the request, and the request's number among the case's equal requests. So the
+    order of calls does not matter, and a replay injects the same faults.
     """
 
     faults: tuple[PlayedFault, ...]
@@ -85,10 +85,10 @@ class Faults:
         """Send a request, and inject the faults that are drawn for the request.
 
         Args:
-            met: a list to which each injected fault is appended.
+            met: the list to which this method appends each injected fault.
 
         Raises:
-            InjectedFault: a fault with an HTTP status was drawn, so the request was not sent.
+            InjectedFault: a fault with an HTTP status was selected, so the request was not sent.
         """
         drawn = self._draw(request)
         delay = sum(fault.amount for fault in drawn if fault.kind == "latency")

@@ -107,13 +107,13 @@ class Gateway:
         # Messages about outages for the terminal.
         self.notices: list[str] = []
         self._calls: dict[str, asyncio.Task[Completion]] = {}
-        # Calls whose answers are currently being stored.
+        # Tasks of calls whose answers are currently being stored.
         self._storing: set[asyncio.Task[Completion]] = set()
         self._used: dict[str, Usage] = {}
         # Keys of requests that their cases cancelled. Records do not count these requests, even if an answer arrived
         # later.
         self._cancelled: set[str] = set()
-        # The reason why answers cannot be stored; empty if they can.
+        # The reason why answers cannot be stored; empty while answers can be stored.
         self.lost = ""
         # Called with each request that a backend answered, and with the answer.
         self.on_answer: Callable[[Request, Completion], None] | None = None
@@ -186,7 +186,7 @@ class Gateway:
     def _forget(self, key: str, call: asyncio.Task[Completion]) -> None:
         self._calls.pop(key, None)
         self._storing.discard(call)
-        # Retrieve the exception; otherwise asyncio logs it if no caller awaits the task.
+        # Retrieve the task's exception, because asyncio logs an exception that nobody retrieves.
         if not call.cancelled():
             call.exception()
 
@@ -210,7 +210,7 @@ class Gateway:
                 with suppress(RunError):
                     await self.store.outcomes.note_error(key, encode_error(error))
             raise
-        # The backend's identity contains its address without secrets.
+        # Store the backend's identity, because it contains the backend's address without secrets.
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, name_without_epoch(request.draw)
         kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
@@ -223,7 +223,8 @@ class Gateway:
         try:
             return await self.store.put(key, request, completion)
         except RunError as error:
-            # The disk is full: further answers would be paid for and then lost.
+            # End the run, because further answers would be paid for but could not be stored (for example on a full
+            # disk).
             self.lost = str(error)
             self._on_hopeless(error)
             raise
@@ -262,9 +263,10 @@ class Gateway:
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         """Give up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
-        # Count these attempts separately, because `failures` does not count failures during an outage.
+        # Count attempts that did not reach the server separately, because `failures` omits failures during an outage.
         retries.unreached += absent
-        # Count the probes of all requests, too: requests take turns at probing, so each may make only a few attempts.
+        # Also count the probes of all requests, because requests take turns at probing and each makes only a few
+        # attempts.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
@@ -274,9 +276,9 @@ class Gateway:
     async def _make_attempt(
         self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
-        """Make one call; reserve its maximum cost before, and book its actual cost after."""
+        """Make one call: reserve its maximum cost before the call, and book its actual cost after the call."""
         UNBOUNDED.set(request)
-        # Bound the answer only if spending is limited, because a bound could cut the answer off.
+        # Limit the answer's length only if spending is limited, because a limit could cut the answer off.
         sent = bound_answer(request) if price and self.ledger.limit is not None else request
         answer = bound_completion_tokens(sent)
         text = encode_prompt(sent)
@@ -315,7 +317,7 @@ class Gateway:
         try:
             async with limit:
                 completion = await self._vault.complete_request(backend, call.request)
-            # If a shared gateway answered, it already measured the seconds.
+            # If a shared gateway answered, keep the duration that the shared gateway measured.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
             raise
@@ -340,7 +342,7 @@ class Gateway:
         return usage if price is None else dataclasses.replace(usage, cost=price.compute_usage_cost(usage))
 
     def list_rates(self) -> list[float]:
-        """List the requests per second that servers allow, for each server with an inferred rate."""
+        """List the inferred rates of servers, in requests per second."""
         limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
         return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
 
@@ -356,7 +358,7 @@ class Gateway:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Report an unavailable model once, unless its backend answered before and so may answer again."""
+        """Report an unavailable model once; if its backend has answered before, do not, because it may answer again."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)
@@ -373,7 +375,7 @@ class Gateway:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def start_over(self) -> None:
-        """Prepare the gateway for the next run of the same process: models that were given up are tried again.
+        """Prepare the gateway for the next run of the same process, which may again call models that were given up.
 
         `total_usage` starts at zero, too, because it describes one run.
         """
@@ -412,15 +414,15 @@ class Store(Protocol):
 
     @property
     def holds_older(self) -> bool:
-        """Whether some answers are stored under older versions' keys, which omit the draw; see `make_request_keys`."""
+        """Whether some answers are stored under keys of older versions, which do not distinguish equal requests."""
 
     @property
     def outcomes(self) -> Outcomes | None:
-        """Requests that ended without an answer; None if this process does not run cases."""
+        """The log of requests that ended without an answer; None if this process does not run cases."""
 
     @property
     def tool_calls(self) -> ToolCalls:
-        """The tool calls of cases."""
+        """The stored tool calls of cases."""
 
     def get(self, key: str) -> Completion | None:
         """Read the completion stored under a key, if there is one."""
@@ -437,4 +439,4 @@ class Store(Protocol):
         """Record how a call ended."""
 
     def close(self) -> None:
-        """Close the store, after every accepted answer is written."""
+        """Write every accepted answer, then close the store."""

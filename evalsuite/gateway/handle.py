@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # Pytest's node id, with `EPOCH_MARK` before the epoch; inside a call, with the call's number.
+    case: str  # Pytest's node id, with `EPOCH_MARK` before the epoch; plus the number of an enclosing tool call.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
@@ -88,7 +88,7 @@ class ModelCalls:
 
     # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)
-    # For each answer, its usage, its request's digest, and whether a model that simulates a user or tool gave it.
+    # For each answer, its usage, the request's digest, and whether the model was simulating a user or a tool.
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     RESULT: ClassVar = "result"
@@ -110,7 +110,7 @@ class ModelCalls:
         return kept, cls()
 
     def iterate_usages(self) -> Iterator[tuple[str, Usage, bool]]:
-        """Yield for each answer the request's digest, the usage, and whether a simulating model gave the answer."""
+        """Yield for each answer the request's digest, the usage, and whether the model simulates a user or tool."""
         for answer in self.answers:
             yield answer["request"], decode_usage(answer["usage"]), answer["simulator"]
 
@@ -126,7 +126,7 @@ class Effects:
         keeper: the gateway, or the connection to the gateway; with None, no call is stored.
 
     Attributes:
-        recalled: the calls that were answered from the journal, in their order.
+        recalled: the tool calls whose results came from the journal, in the order of the calls.
         meter: counts the model calls of the case.
         players: counts the calls of models that simulate users and tools for the case.
     """
@@ -136,7 +136,7 @@ class Effects:
         self._numbers = itertools.count(1)
         self.recalled: list[Effect] = []
         self.meter, self.players = Meter(), Meter()
-        # The model calls of the tool call inside which these calls run; None outside of a tool call.
+        # If this object belongs to a tool call, the model calls of the tool call; else None.
         self._outer: ModelCalls | None = None
 
     async def run_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
@@ -145,7 +145,7 @@ class Effects:
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
 
         Args:
-            run: makes the call, and returns JSON data other than None.
+            run: function that makes the call and returns JSON data other than None.
         """
         from asyncio import get_running_loop
 
@@ -161,9 +161,10 @@ class Effects:
 
     @contextmanager
     def collect_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
-        """Run a call: collect its model calls, and number the functions with `@effect` within it separately.
+        """Collect the model calls of a tool call; number the calls of `@effect` functions within it separately.
 
-        If the call is interrupted, it runs again, and the functions that have ended return their stored results.
+        If the tool call is interrupted, it runs again, and `@effect` functions that have ended return their stored
+        results.
         """
         calls = ModelCalls()
         within = Effects(self._keeper, f"{name_without_epoch(effect.case)} call {effect.number}", effect.epoch)
@@ -177,7 +178,7 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether calls are stored. Within a tool call, only `Effects` from `collect_calls` store calls."""
+        """Whether this object stores calls. Within a tool call, only `Effects` from `collect_calls` store calls."""
         return self.has_keeper and (self._outer is not None or DURING.get() is None)
 
     @property
@@ -186,7 +187,7 @@ class Effects:
         return self._keeper is not None
 
     async def begin_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
-        """Number a call; return its `Effect` if it must be made, else None and the stored result; see `run_once`."""
+        """Number a tool call; return its `Effect` if the tool must run, else None and the stored result."""
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_result(effect) if self._keeper is not None else None
         if kept is None:
@@ -235,7 +236,7 @@ class CaseAsker(Asker, Keeper, Protocol):
 
 
 class CallTimes:
-    """Measures how long a case's calls waited to be sent: for the gateway's start, for their turn, and for retries.
+    """Measures how long a case's calls waited: for the gateway's start, for a free connection, and for retries.
 
     Attributes:
         waited: seconds during which calls were open but none was being answered.
@@ -247,7 +248,7 @@ class CallTimes:
         self._served: list[tuple[float, float]] = []
 
     def begin(self) -> float:
-        """Open a call; return the time."""
+        """Note that a call begins; return the current time."""
         now = time.monotonic()
         if not self._open:
             self._since = now
@@ -258,7 +259,7 @@ class CallTimes:
         """Close a call.
 
         Args:
-            began: the time that `begin` returned.
+            began: the time at which the call began, as returned by `begin`.
             seconds: time from sending to the answer; if it is 0 (unknown), the call counts as sent at `began`.
         """
         now = time.monotonic()
@@ -282,7 +283,7 @@ def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
 class Meter:
     """Counts one case's requests and usage over all models.
 
-    Equal requests are numbered, because each is a separate draw from the model.
+    Equal requests are numbered, because each is a separate sample of the model's answers.
 
     Args:
         scope: the case's id; if it is empty, equal requests share one answer.
@@ -306,19 +307,19 @@ class Meter:
         self.times: CallTimes = whole.times if whole else CallTimes()
 
     def add(self, usage: Usage) -> None:
-        """Count a call in this meter, and in the meter of the whole case if this meter counts only a part."""
+        """Count a call in this meter; if this meter counts only a part of the case, also in the whole case's meter."""
         self.usage += usage
         if self._whole is not None:
             self._whole.add(usage)
 
     def name_draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Record a request's fingerprints, and name its draw: the case's id and the number of this equal request.
+        """Record a request's fingerprints; return it with the case's id and its number among the case's equal requests.
 
         Args:
             shared: whether equal requests of all cases share one answer.
         """
         plain = encode_request(request)
-        # Leave out the address and its login, because the fingerprint `model` contains them.
+        # Leave out the server's address and login, because the fingerprint `model` contains both.
         content, head = digest(plain | {"base_url": None}), partial(_digest_parts, plain)
         ordinal, during = self.count(content, head), DURING.get()
         if during is not None:
@@ -339,7 +340,7 @@ class Meter:
         return self._whole.count(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Record a cancelled request; only at the case's end is it known whether the case itself cancelled it."""
+        """Record a cancelled request, because the case's end decides whether the case itself cancelled the request."""
         if request.draw:
             self.cancelled.append((request, seconds))
 

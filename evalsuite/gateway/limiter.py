@@ -36,13 +36,12 @@ SERVED = 2.0
 
 
 class Breaker:
-    """Pauses all requests except one probe while a server refuses everything.
+    """While a server refuses everything, pauses all requests except a single probe.
 
     Attributes:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
-        try_at: the time at which the server accepts requests again according to its headers; only ever moves a probe
-            earlier.
+        try_at: the time at which the server's headers promise to accept requests; used if it is before the next probe.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +55,7 @@ class Breaker:
 
     @property
     def dry_since(self) -> float | None:
-        """The time since which the server has refused everything; None if it accepts calls."""
+        """The time since which the server has refused everything; None if the server accepts calls."""
         return self._refused_since if self._open else None
 
     @property
@@ -92,7 +91,7 @@ class Breaker:
             self._probe = None
 
     def note_answer(self, call: PacedCall) -> None:
-        """Note an answer; it closes the circuit unless its call was sent before the first refused call."""
+        """Note an answer; close the circuit unless the answered call was sent before the first refused call."""
         self._latency += (self._clock() - call.sent - self._latency) / 8
         if call.sent >= self._first_refused_sent:
             self.close()
@@ -110,8 +109,8 @@ class Breaker:
 
         Args:
             wait: seconds that the server asks to wait; None if it states no time.
-            words: the failure message if the server is down, for the terminal; empty for a rate limit.
-            least: seconds before the first probe.
+            words: if the server is down, the failure message for the terminal; empty for a rate limit.
+            least: minimum seconds before the first probe.
         """
         now = self._clock()
         self._refusal_seconds = max(0.01, now - call.sent)
@@ -133,7 +132,7 @@ class Breaker:
             self._next_try = self.try_at
 
 
-PRECISION = 1e-6  # Seconds by which a timer may fire early.
+PRECISION = 1e-6  # Tolerance in seconds, because a timer may fire slightly early.
 
 
 class Pace:
@@ -144,7 +143,7 @@ class Pace:
         self.free_at = 0.0
 
     def book_amount(self, amount: float, now: float) -> None:
-        """Book an amount that is sent now; a negative amount corrects an earlier booking that was too large."""
+        """Count requests or tokens as sent now; a negative amount corrects an estimate that was too large."""
         self.free_at = max(self.free_at, now) + amount / self.rate
 
 
@@ -158,7 +157,7 @@ class Connections:
         self._idle: asyncio.Event | None = None
 
     def release(self) -> None:
-        """Count a call that has ended, and admit others."""
+        """Count a call that has ended, and admit waiting calls of the run's models."""
         self.in_flight -= 1
         if not self.in_flight and self._idle:
             self._idle.set()
@@ -185,7 +184,7 @@ class Limiter:
         clock: a monotonic clock, in seconds.
 
     Attributes:
-        most: number of calls that the server can serve at once; None if the server does not state it.
+        most: number of calls that the server can serve at once; None if the server does not state a number.
         waiting: number of calls that wait to be admitted.
     """
 
@@ -207,7 +206,7 @@ class Limiter:
         self.waiting = self._backing_off = 0
 
     def share_connections(self) -> Limiter:
-        """Return a limiter for another model of the run, with the same connections and its own paces."""
+        """Return a limiter for another model of the run, with shared connections but separate rates."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
 
     async def admit_call(self, tokens: int, *, again: bool = False) -> PacedCall:
@@ -225,7 +224,7 @@ class Limiter:
             self.waiting -= 1
 
     def _admit_more(self) -> None:
-        """Admit all calls that may be sent now, and set a timer for the next one."""
+        """Admit all calls that may be sent now, and set a timer for the next call."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -263,7 +262,7 @@ class Limiter:
         self.pacing.drop(call)
         self.breaker.note_ended(call)
         self.places.release()
-        # Admit others only after a refused request counts as backing off; otherwise a new request would overtake it.
+        # Admit waiting calls after a refused request counts as backing off, because a new request must not overtake it.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)
@@ -287,18 +286,18 @@ class Limiter:
         self._tokens.book_amount(used - estimated, self._clock())
 
     def note_refusal(self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
-        """Count a call that the server refused for lack of capacity, or that did not reach it.
+        """Count a call that did not reach the server, or that the server refused for lack of capacity.
 
         Args:
             retry_after: seconds that the server asks to wait; None if it states no time.
-            words: the failure message if the server is down, for the terminal; empty for a rate limit.
-            least: seconds before the first probe if the server is down.
+            words: if the server is down, the failure message for the terminal; empty for a rate limit.
+            least: if the server is down, minimum seconds before the first probe.
         """
         self.pacing.note_refusal(call, self._clock(), probing=self.breaker.dry_since is not None)
         self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)
 
     def fail_waiting(self, error: Exception) -> None:
-        """Fail all waiting calls, because none can succeed."""
+        """Fail all waiting calls with an error, because no call can succeed."""
         queue, self._queue = self._queue, []
         for *_, turn in queue:
             if not turn.done():
@@ -306,5 +305,5 @@ class Limiter:
         self.breaker.close()
 
     def note_exhausted(self, seconds: float) -> None:
-        """Note that the server's headers allow no further request for this many seconds."""
+        """Note the seconds for which the server's headers allow no further request."""
         self.breaker.try_at = self._clock() + seconds

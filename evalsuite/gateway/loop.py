@@ -46,7 +46,7 @@ class BackgroundLoop:
                 self.loop.run_forever()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine; any other thread may wait for the future."""
+        """Start a coroutine; threads other than the loop's may wait for the returned future."""
         refuse_in_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
@@ -58,7 +58,7 @@ class BackgroundLoop:
 
     def schedule_call(self, call: Callable[..., object], *args: Any) -> None:
         """Schedule a call in the loop's thread; calls after `close` are ignored."""
-        # Another thread may have closed the loop.
+        # Ignore the error, because another thread may have closed the loop.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(call, *args)
 

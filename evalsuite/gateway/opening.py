@@ -25,11 +25,11 @@ FEWEST = 4  # Minimum number of connections, even if few descriptors are left.
 
 
 def limit_connections(wanted: int, servers: int = 1) -> int:
-    """Limit the number of connections by `ulimit -n`, because each connection needs a file descriptor."""
+    """Limit the connections by the process's open-file limit, because each connection needs a file descriptor."""
     try:
         import resource
     except ImportError:
-        # Windows does not limit the number of open files in this way.
+        # Set no limit, because Windows does not limit the number of open files by `ulimit`.
         return wanted
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
@@ -40,7 +40,7 @@ def limit_connections(wanted: int, servers: int = 1) -> int:
 
 def _count_open_files() -> int:
     folder = Path("/dev/fd")
-    # Without such a folder, the lowest free descriptor estimates the number of open descriptors.
+    # Without the folder /dev/fd, estimate the number of open descriptors by the lowest free descriptor.
     if folder.is_dir():
         return len(os.listdir(folder))  # noqa: PTH208 - no path objects for what may be gone by then
     lowest = os.open(os.devnull, os.O_RDONLY)
@@ -55,7 +55,7 @@ BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
 
 
 def make_credentials(settings: Settings) -> Credentials:
-    """Decide which key is sent to each address; an address from a run's folder gets none unless the user repeats it."""
+    """Choose the API key for each address; an address from a run's folder gets no key unless the user repeats it."""
     grants = [
         AddressGrant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (

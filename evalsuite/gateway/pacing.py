@@ -1,9 +1,9 @@
 """Infers a server's limits from the calls that it accepts and refuses.
 
 Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
-second are measured. In a paced period, calls follow the inferred limit. A paced period ends when it has fewer answers
-than the plain rate would give, by more than a share of the plain period's answers. So pacing loses at most this share
-of answers compared with no pacing. A paced period also ends if it does not lower the share of refused calls.
+second are measured. In a paced period, calls follow the inferred limit. A paced period ends when its answers fall
+behind those expected at the plain period's rate. The allowed shortfall is a share (`ALLOWED`) of the plain period's
+answers, so pacing loses at most this share. A paced period also ends if it does not lower the share of refused calls.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate in requests per second, which equals that of plain back-off with four workers.
-FEW, TOLERATED = 2.0, 0.02  # Refusals up to which calls are not paced: a number, plus a share of the answers.
+FLOOR = 0.5  # Lowest rate in requests per second; plain back-off with four workers has this rate.
+FEW, TOLERATED = 2.0, 0.02  # Maximum refusals without pacing: a number, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
-PAUSE = 4.0  # A gap of this many usual gaps plus latencies is a pause of the server, not a part of its rate.
-ALLOWED = 0.125  # Share of the plain period's answers by which paced calls may fall behind.
-HELD = 4  # Pacing helped if it gave this many times the plain period's answers; else the next plain period is doubled.
-CUT = 0.125  # A refusal lowers the rate by this share. With a deeper cut, pacing falls behind before the rate recovers.
+PAUSE = 4.0  # A gap between answers above this many (usual gap + latency) is a pause, not part of the rate.
+ALLOWED = 0.125  # Share of the plain period's answers by which the answers of a paced period may fall behind.
+HELD = 4  # If pacing gave less than this many times the plain period's answers, the next plain period is twice as long.
+CUT = 0.125  # Share by which a refusal lowers the rate. With a larger cut, the rate would recover too slowly.
 GROWTH = 100.0
 """A call raises the limit by (calls since the last refusal / GROWTH) squared. After a cut, 16 calls restore the limit,
 so about 6% are refused. After 43 calls the limit is ten times as high, in case the server lifted its own."""
 
 INSTANT = 1e-3  # Calls sent within this many seconds may reach the server in a different order.
-REMEMBERED = 32  # Number of latest outcomes from which a concurrency limit is inferred; usual limits are not higher.
+REMEMBERED = 32  # Number of latest calls from which a concurrency limit is inferred; usual limits are not higher.
 MISFITS = 1 / 8
 """Share of refusals that may have come with fewer calls in service than the inferred limit, because the server's count
 differs from ours while answers are on their way."""
@@ -60,7 +60,7 @@ class PacedCall:
 
 @dataclass(slots=True)
 class Period:
-    """A period in which all calls are plain, or all are paced."""
+    """A period in which all calls are plain (sent at once), or all calls are paced."""
 
     began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
@@ -72,7 +72,7 @@ class Pacing:
     """One server's inferred limits, and the time at which the next call may be sent.
 
     Attributes:
-        plain: whether the current period is plain, so that each refused request backs off by itself.
+        plain: whether the current period is without pacing, so that each refused request backs off by itself.
         rate: requests per second; None means no limit.
         at_once: maximum number of concurrent calls; None means no limit.
     """
@@ -115,7 +115,7 @@ class Pacing:
         return self._free_at - now
 
     def _is_refused_alike(self) -> bool:
-        """Tell whether pacing does not lower the refused share, because the refusals do not come from a rate."""
+        """Tell whether calls are refused as often as without pacing, so that a rate does not explain the refusals."""
         sent, refused = self._period.sent, self._period.refused
         return refused >= LEAST_ROW and refused > self._plain_share * sent
 
@@ -173,14 +173,14 @@ class Pacing:
                 self._period = Period()
 
     def _pace(self, now: float, rate: float) -> None:
-        """Pace calls from now on."""
+        """Begin a paced period with the measured rate."""
         self.plain, self._plain_rate, self._allowed = False, rate, ALLOWED * self._period.answered
         self._plain_share = self._refused_share
         self._period, self._clean, self._free_at = Period(now), 0, now
         self._choose_limit()
 
     def _choose_limit(self) -> None:
-        """Limit the number of concurrent calls if such a limit explains the refusals, else the rate."""
+        """Limit the number of concurrent calls if such a limit explains the refusals; else limit the rate."""
         self.at_once = self._infer_limit()
         self.rate = max(FLOOR, self._plain_rate) if self.at_once is None else None
 
@@ -195,10 +195,10 @@ class Pacing:
         self._refusal_seconds = max(0.9 * self._refusal_seconds, now - call.sent)
         self._clean = 0
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # A call that was sent before the paced period says nothing about pacing.
+        # Do not count a call that was sent before the paced period, because its refusal is not due to pacing.
         self._period.refused += self.plain or call.sent >= self._period.began
         if call.sent < self._cut_at or probing:
-            # Do not lower the limit again, because it was already lowered after this call was sent.
+            # Do not lower the limit again, because the limit was already lowered after this call was sent.
             return
         self._cut_at = now
         if self.rate is not None:

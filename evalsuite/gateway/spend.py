@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 # Maximum tokens that are assumed for an answer if the request sets no limit.
 UNBOUNDED_ANSWER = 4096
 
-# Tolerance in US dollars, because sums of floats are not exact. Without it, a run could not spend exactly its limit.
+# Tolerance in US dollars, because sums of floats are not exact. Without tolerance, a run could not spend exactly its
+# limit.
 ROUNDING = 1e-9
 
 
@@ -36,10 +37,10 @@ class Price:
 
     prompt: float  # Price of the prompt.
     completion: float  # Price of the answer, reasoning included.
-    longest: int | None = None  # Largest prompt, in tokens, to which these prices apply; None means no maximum.
-    long_prompt: float = 0.0  # Price of a longer prompt.
-    long_completion: float = 0.0  # Price of the answer to a longer prompt.
-    # Price of cached prompt tokens; None means that they cost as much as other prompt tokens.
+    longest: int | None = None  # Maximum tokens of a prompt at the prices `prompt` and `completion`; None: no maximum.
+    long_prompt: float = 0.0  # Price of a prompt of more than `longest` tokens.
+    long_completion: float = 0.0  # Price of the answer to a prompt of more than `longest` tokens.
+    # Price of cached prompt tokens; None means the price of other prompt tokens.
     cached: float | None = None
     # Price of prompt tokens that are written into the cache; None means the price of other prompt tokens.
     cache_write: float | None = None
@@ -63,14 +64,14 @@ class Price:
         return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
     def compute_usage_cost(self, usage: Usage) -> float:
-        """Compute the cost of one or several calls in US dollars; the mean prompt length determines the prices."""
+        """Compute the cost of one or several calls in US dollars, at the prices for their mean prompt length."""
         calls = max(1, usage.calls)
         parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
         prompt, completion, cached, written = (tokens / calls for tokens in parts)
         return calls * self.compute_cost(prompt, completion, cached=cached, cache_writes=written)
 
     def bound_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Compute the most that these tokens may cost, whatever part of the prompt the server caches."""
+        """Compute the maximum cost of these tokens, regardless of the part of the prompt that the server caches."""
         most = self.compute_cost(prompt_tokens, completion_tokens)
         if self.cached is not None:
             most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cached=prompt_tokens))
@@ -80,7 +81,7 @@ class Price:
 
 
 def read_price_file(file: Path) -> list[str]:
-    """Read a user's prices, in the form of `--price`.
+    """Read a user's file of prices; return each price as text in the form of `--price`.
 
     Args:
         file: a TOML file with a line per model, such as `"gpt-6-sol" = [2.0, 10.0]`. The prices, in US dollars per
@@ -138,7 +139,7 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
 
 
 def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """Find a model's price by its name, else by the longest known name that it begins with (dated versions)."""
+    """Find a model's price by its name, else by the longest known prefix of the name (for dated versions)."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
@@ -153,21 +154,21 @@ def explain_unknown_price(model: str) -> str:
 
 
 def encode_prompt(request: Request) -> str:
-    """Return messages and tools as JSON; `estimate_tokens` and `bound_prompt_tokens` use its length."""
+    """Return a request's messages and tools as JSON, whose length serves to estimate tokens."""
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
 def estimate_tokens(request: Request, text: str | None = None) -> int:
     """Estimate prompt tokens.
 
-    The estimate is deliberately high: three characters per token for English, two bytes per token for other languages.
+    The estimate is deliberately high: three characters per token for ASCII text, two bytes per token for other text.
     """
     text = encode_prompt(request) if text is None else text
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 
 def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
-    """Bound the prompt tokens: a tokenizer makes at most one token per byte.
+    """Compute the maximum number of prompt tokens, because a tokenizer makes at most one token per byte.
 
     A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED.
     """
@@ -179,7 +180,7 @@ def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
     fields = request.params.keys() | _find_extra_body(request).keys()
     files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _iterate_fields(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
-    # Count other fields of the body, too, because fields such as schemas and predictions may be billed.
+    # Also count the parameters' texts and objects, because schemas and predictions may be billed.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
     return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
 
@@ -207,13 +208,13 @@ BOUNDS = frozenset(
 )
 """Fields that set the maximum length of an answer on some server, at any depth of a body."""
 
-REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Fields that set the number of answers on some server.
+REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Fields for the number of answers on some server.
 
 
 def bound_completion_tokens(request: Request) -> int:
-    """Bound the completion tokens by the largest bound anywhere in the body, for every API.
+    """Compute the maximum number of completion tokens from the largest limit anywhere in the request's body.
 
-    A body without a limit counts as if it had the limit that `bound_answer` adds.
+    For a body without a limit, use the limit that `bound_answer` adds.
     """
     api = _find_api(request)
     if api == "embeddings":
@@ -231,7 +232,7 @@ def bound_completion_tokens(request: Request) -> int:
 
 
 def bound_answer(request: Request) -> Request:
-    """Add a limit on the answer to a request without one, so that the bill cannot exceed the reservation."""
+    """Add a limit on the answer's tokens to a request without limit, so that its cost cannot exceed the reserve."""
     api, extra = _find_api(request), _find_extra_body(request)
     if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
@@ -242,10 +243,10 @@ def bound_answer(request: Request) -> Request:
     body = _find_body(bounded)
     if any(_read_bound(body.get(name)) for name in LIMITS[api]):
         return bounded
-    # Reasoning models accept only the newer name; other servers often accept only the older name.
+    # Reasoning models accept only the newer name of the limit; other servers often accept only the older name.
     name = request.model.partition(":")[2] or request.model
     limit = LIMITS[api][-1] if REASONING_MODELS.match(name) else LIMITS[api][0]
-    # Remove all fields that set a limit, because in the body they would override the new limit.
+    # Remove all fields that set a limit, because these fields could override the new limit.
     names = {*LIMITS["chat"], limit}
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
@@ -265,7 +266,7 @@ REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d))")
 
 
 def _drop_unbounded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove fields that allow an answer of unlimited length, at any depth."""
+    """Remove fields, at any depth, that allow an answer of unlimited length."""
     return {
         name: _drop_unbounded(value) if isinstance(value, Mapping) else value
         for name, value in fields.items()
@@ -279,9 +280,9 @@ def _find_api(request: Request) -> str:
 
 
 def _find_body(request: Request) -> Mapping[str, Any]:
-    """Return the body that is sent, without messages and tools, because they are large and set no limit."""
+    """Return the request's body without messages and tools, because these are large and do not set limits."""
     if _find_api(request) == "chat" and not request.params.get("extra_body"):
-        # Usually, the parameters are the body's fields.
+        # In a chat request without `extra_body`, the parameters are the body's fields.
         return request.params
     form = responses_format if _find_api(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _find_extra_body(request)}
@@ -316,7 +317,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
 
 
 def _read_bound(value: object) -> int:
-    """Return a positive number, rounded up, or 0. A number may be text, because lenient servers accept text."""
+    """Return a positive number, rounded up, or 0. Accept numbers in strings, because lenient servers do."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
     except (TypeError, ValueError, OverflowError):
@@ -326,7 +327,7 @@ def _read_bound(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The amounts that the ledger books for one call."""
+    """The tokens and US dollars that the ledger books for one call."""
 
     usage: Usage  # Tokens and US dollars.
     answered: bool = True  # False for a failed call that may be billed; its cost is then the reserved amount.
@@ -334,13 +335,13 @@ class Attempt:
 
 
 class Ledger:
-    """Counts the money spent, and delays calls that might exceed the limit.
+    """Counts the money spent, and delays calls that might exceed the spend limit.
 
-    A call's maximum cost is reserved before the call. If the server respects the bound on its answers, the limit is
-    never exceeded. Otherwise the limit is exceeded by at most the cost of the calls in flight above their bounds.
+    A call's maximum cost is reserved before the call. If servers respect the maximum length of answers, spending never
+    exceeds the limit. Otherwise, the excess is at most the cost of the overlong answers to calls in flight.
 
     Args:
-        limit: US dollars; None means no limit.
+        limit: the spend limit in US dollars; None means no limit.
 
     Attributes:
         uncertain: the part of `paid`, in US dollars, for failed calls that may have been billed.
@@ -357,7 +358,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Reserve a call's maximum cost; wait if only the reserved amounts of calls in flight exceed the limit."""
+        """Reserve a call's maximum cost; wait for calls in flight if only their reserved amounts exceed the limit."""
         while amount and self._exceeds_limit(amount, *self._reserved):
             if self._exceeds_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -383,7 +384,7 @@ class Ledger:
         """Set the amount that all gateways have paid so far, and wake the waiting calls.
 
         Args:
-            paid: US dollars in total, including `elsewhere`.
+            paid: US dollars that all gateways have paid, including `elsewhere`.
         """
         self.paid = replace(self.paid, cost=paid)
         self.elsewhere = elsewhere

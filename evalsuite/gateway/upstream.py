@@ -66,7 +66,7 @@ class Retries:
 
 
 WORTH_TELLING = 1.5  # Shortest pause in seconds that the terminal shows.
-FIRST_CONNECTION = 1.0  # Seconds until an unreachable server is tried again; a server needs this long to start.
+FIRST_CONNECTION = 1.0  # Seconds until an unreachable server is tried again, because the server may be starting.
 
 
 class Upstream:
@@ -115,14 +115,14 @@ class Upstream:
         return completion
 
     async def _prepare(self) -> None:
-        """Open the backend before the first call is admitted, because an admitted call is sent at once."""
+        """Prepare the backend before the first call is admitted, because an admitted call must be sent immediately."""
         if hasattr(self.backend, "prepare"):
             await self.backend.prepare()
         self._prepared = True
 
     def _report(self, error: Exception, call: PacedCall) -> None:
         if isinstance(error, CallFailed):
-            # The request was not sent.
+            # Count nothing, because the request was not sent.
             return
         if isinstance(error, Outage):
             least = FIRST_CONNECTION if isinstance(error, Unreachable) else 0.0
@@ -130,7 +130,7 @@ class Upstream:
         elif not isinstance(error, RateLimited):
             self.limiter.note_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
-        # If the server asks for a longer wait than `patience`, requests fail instead.
+        # If the server requests a wait of more than `patience` seconds, requests fail instead of waiting.
         elif (error.retry_after or 0.0) <= self._patience:
             self.limiter.note_refusal(call, error.retry_after)
 
