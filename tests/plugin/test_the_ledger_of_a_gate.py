@@ -480,8 +480,7 @@ def test_a_file_that_ends_every_worker_ends_the_session_with_the_first_workers(s
     (suite.path / "test_capitals.py").write_text("import os\nos._exit(0)\n", "utf-8")
     ended = suite.run("-n2", "--gate=capitals.exact_match >= 0.9", fresh=True)
     assert ended.ret == 12
-    assert "replacing crashed worker gw0" in ended.stdout.str()
-    assert "gw3" not in ended.stdout.str()
+    assert ended.stdout.str().count("replacing crashed worker") == 1
 
 
 UNCOLLECTED = {
