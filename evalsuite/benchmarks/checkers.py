@@ -25,7 +25,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Sample, ToolCall, Transcript
 
-TOLERANCE = 1e-6  # Scores this close count as equal, because checkers write rounded numbers.
+TOLERANCE = 1e-6  # Maximum difference of scores that count as equal, because checkers write rounded numbers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CheckerVerdict:
     sample: str  # The sample's id.
     transcript: Transcript  # The output in the form that a solver returns.
     scores: Mapping[str, float]  # The checker's scores, under evalsuite's names.
-    place: str  # The file and the line.
+    place: str  # The file and the line of the output.
 
 
 def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:

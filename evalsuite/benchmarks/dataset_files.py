@@ -41,7 +41,7 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
     try:
         value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
-            # Raise an error if an escape is a lone surrogate, because it cannot be written as UTF-8.
+            # Raise an error if an escape is a lone surrogate, because surrogates cannot be written as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"

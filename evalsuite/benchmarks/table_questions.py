@@ -79,7 +79,7 @@ class TableSet:
 
     @property
     def modes(self) -> dict[str, str]:
-        """The modes; the first is the default."""
+        """The modes; the first mode is the default."""
         sql = {"sql": "the model writes an SQL query, which is executed"} if self.match else {}
         return {**sql, "pot": "the model writes one program, whose output is the answer"}
 

@@ -1,8 +1,8 @@
 """tau2-bench: an agent with tools serves a simulated customer under a policy.
 
 Barres et al., "tau2-bench", arXiv 2506.07982. A domain's published files (`tasks.json`, `policy.md`) are read from
-`--data`. A domain's tools are Python code, which these files lack. Pass the tools as a world: a class with `@tool`
-methods and a method `state()`.
+`--data`. A domain's tools are Python code, which is not among the published files. Pass the tools as a world: a class
+with `@tool` methods and a method `state()`.
 
     @benchmark("tau2", world=Airline)
 

@@ -269,7 +269,7 @@ def read_json_value(field: Any, value: AnswerValue[T]) -> T | None:
 
 
 def is_unchanged_by_reason(match: re.Match[str], value: AnswerValue[Any]) -> bool:
-    """Tell whether the reason after a value does not contradict or weaken the value."""
+    """Tell whether the reason after a value neither contradicts nor weakens the value."""
     why = match.groupdict().get("why")
     return why is None or not (HEDGE.match(why) or not value.is_unambiguous_before(why))
 

@@ -151,7 +151,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         roles: the number of predefined roles, or a list in the order of speaking: names of predefined roles, your
             own names, or `DebaterRole` objects with your own prompts or models.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
-        turns: turns of speaking, the last of which is the judgement.
+        turns: the number of turns of speaking; the last turn is the judgement.
         criteria: a question that is scored from 1 to 10, a `Likert`, or a list of names or `Likert` with one score
             each; by default, overall `quality`. Two answers are compared on one question.
         compare: see `rubric`; the answer with the higher mean score wins. If empty, the answer is scored alone.

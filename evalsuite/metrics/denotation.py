@@ -80,7 +80,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)、])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit; an empty unit matches any."""
+    """A number with its unit; an empty unit matches any unit."""
 
     value: float
     unit: str = ""
@@ -226,7 +226,7 @@ def _parse_chinese_number(text: str) -> float | None:
 
 
 def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
-    """List the ways to read an answer as this many values."""
+    """List the ways to read an answer as `count` values."""
     readings = [[text]] if count == 1 else []
     try:
         read = json.loads(text) if text.startswith("[") else None

@@ -58,7 +58,7 @@ class BertScore:
         self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
-        """Compare two texts; all three values are 0.0 if one text is empty, 1.0 if both are."""
+        """Compare two texts; all three values are 0.0 if one text is empty, 1.0 if both texts are."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:

@@ -98,8 +98,8 @@ def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
 
     A Chinese target may be anywhere, because Chinese has no spaces. Commas, colons, brackets and the like separate
-    words even without a space, except between digits; an equals sign always does. Do not use this metric for the
-    letters of a multiple choice, because A is an article within a sentence.
+    words even without a space, except between digits; an equals sign always separates words. Do not use this metric for
+    the letters of a multiple choice, because A is an article within a sentence.
     """
     return _score_best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
 
@@ -115,9 +115,8 @@ def token_f1(prediction: str, targets: Targets) -> float:
 def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     """Compute the F-measure of the longest common subsequence of words.
 
-    Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer.
-    On ASCII texts the values equal the package's. Unlike in that package, words of all scripts count; jieba splits
-    Chinese texts.
+    Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer. On ASCII
+    texts the values equal the package's. Unlike in rouge-score, words of all scripts count; jieba splits Chinese texts.
     """
     return _score_best(partial(_compare_subsequences, form=stem_words if stem else list), prediction, targets)
 

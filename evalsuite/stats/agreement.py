@@ -76,8 +76,8 @@ def kappa_interval(
     """Compute plain or weighted kappa with an interval by the normal approximation.
 
     The standard error follows Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
-    (Psychological Bulletin 72, 1969). For perfect agreement, this error is 0 even for very few items, so `kappa_floor`
-    computes the lower bound.
+    (Psychological Bulletin 72, 1969). For perfect agreement, the standard error is 0 even for very few items, so
+    `kappa_floor` computes the lower bound.
 
     Args:
         categories: all possible labels in their order, which determines the weights. None uses the labels found, which
@@ -174,8 +174,8 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound is the farther of two bounds. The first is the jackknife's, computed for log(1 - AC1). The second follows
-    from the interval of the raw agreement with the agreement by chance held fixed, as in `clustered_kappa`.
+    Each bound is the farther of two bounds: the jackknife's for log(1 - AC1), and the bound that follows from the
+    interval of the raw agreement for a fixed agreement by chance, as in `clustered_kappa`.
 
     Args:
         categories: see `gwet_ac1`.
@@ -328,7 +328,7 @@ def kappa_floor(
     1 - kappa is the observed disagreement d divided by the disagreement by chance. An exact upper bound is used for d.
     The disagreement by chance is at least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a
     cut between labels. s is the share of items with both labels on that side, plus half of the share of items on which
-    the labels differ. For the share of items with both labels on that side, an exact lower bound is used. Half of the
+    the labels differ. An exact lower bound is used for the share of items with both labels on one side. Half of the
     error probability is spent on d, and half on the shares of both sides of each cut (Bonferroni), so that rare labels
     widen the interval.
 

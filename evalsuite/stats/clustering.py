@@ -69,8 +69,8 @@ class ClusteredMean:
     def pvalue_above(self, null: float) -> float:
         """Compute the one-sided p-value of `mean <= null` against `mean > null`.
 
-        If all clusters are equal, the t statistic is infinite and proves nothing. The exact sign test over clusters is
-        used instead.
+        If all clusters are equal, the exact sign test over clusters is used, because the t statistic is infinite and
+        proves nothing.
         """
         from scipy.special import stdtr
 
@@ -176,7 +176,7 @@ def make_sameness_interval(
     """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
 
     The interval is valid for statistics that weight clusters equally, such as means and differences of means. A share p
-    of clusters changes such a statistic by at most p times the distance to the bound. Kappa can change more (see
+    of clusters changes the statistic by at most p times the distance to the bound. Kappa can change more (see
     `kappa_floor`), and so can rank correlations (see `rank_interval`).
     """
     share = bound_unequal_share(clusters, confidence)

@@ -150,7 +150,7 @@ def bootstrap_interval(
         seed: the resampling's seed; the same seed gives the same interval.
 
     Returns:
-        The interval; the whole line for a single cluster, or if all clusters have the same mean.
+        The interval; (-inf, inf) for a single cluster, or if all clusters have the same mean.
     """
     import numpy as np
 
@@ -229,7 +229,7 @@ def _compute_skewed_bound(totals: Array, sizes: Array, level: float) -> float:
 
     mean = compute_mean_of_clusters(totals, sizes)
     residuals = totals - sizes * mean.mean
-    residuals = residuals / np.abs(residuals).max()  # Scaled, so that cubes of tiny amounts are not rounded to zero.
+    residuals = residuals / np.abs(residuals).max()  # Scale, so that cubes of tiny amounts are not 0.
     skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
     quantile = mean.quantile(level)
     if abs(skewness) > ROUNDING:
@@ -284,7 +284,7 @@ def betting_interval(
 def _find_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
     """Find the largest mean below the observed mean that the bets exclude.
 
-    Bisection finds it, because the capital of the bets falls as the supposed mean rises.
+    Bisection is possible, because the capital of the bets falls as the supposed mean rises.
     """
     import numpy as np
 

@@ -87,9 +87,9 @@ class Calibration:
 class PairedClusters:
     """Paired scores as sums over clusters; a higher score is better."""
 
-    # Each cluster's sum of the baseline's scores, from each of which the lowest score of both runs is subtracted.
+    # Each cluster's sum of the baseline's scores, after subtracting the lowest score of both runs from each score.
     before: Array
-    # Each cluster's sum of the candidate's scores, from each of which the same lowest score is subtracted.
+    # Each cluster's sum of the candidate's scores, after subtracting the lowest score of both runs from each score.
     after: Array
     sizes: Array  # The number of cases of each cluster.
     margin: float  # The smallest loss that matters.
@@ -133,7 +133,7 @@ class NonInferiority(LossTest):
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "pairs"}
 
     def calibrate(self, confidence: float = 0.95, cases: int | None = None, seed: int = 0) -> Calibration | None:
-        """Simulate candidates with a known true loss from these pairs, and compute how often the verdict fails them.
+        """Simulate candidates with a known true loss from these pairs; compute how often candidates fail the verdict.
 
         For an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the sign-flip
         test; Fisher, "The Design of Experiments", 1935, section 21). For a candidate that lost the margin, the scores
@@ -315,7 +315,7 @@ def _compute_sign_flip_bound(totals: Array) -> float:
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
-    The sample may lack a rare heavy loss, and the t test cannot account for this. So one cluster with the
+    The sample may lack a rare heavy loss, and the t test cannot account for such a loss. So one cluster with the
     greatest possible loss is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a
     binomial test that counts every loss as the greatest possible loss (see `_compute_rare_losses`).
     """
@@ -429,9 +429,9 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
       confidence.
     - `undecided`: the metric is neither `no worse` nor `worse`; see `NonInferiority.detectable`.
 
-    Apart from the tests' approximations, two probabilities are each at most (1 - confidence) / 2. The first is that any
-    metric is called worse although the models are equal. The second is that any metric is called no worse although it
-    lost the margin.
+    Apart from the tests' approximations, the probability that any metric is called worse although the models are equal
+    is at most (1 - confidence) / 2, and so is the probability that any metric is called no worse although it lost the
+    margin.
 
     Args:
         comparisons: one comparison per metric.

@@ -53,7 +53,7 @@ def paired_difference(
             without clusters get Tango's score interval.
 
     Returns:
-        For a single cluster, the interval is the whole line or the whole scale, and p is 1.
+        For a single cluster, the interval is (-inf, inf) or, if `scale` is known, the whole scale, and p is 1.
 
     Raises:
         ValueError: the list is empty, a number is not finite, lists differ in length, or the confidence is outside of

@@ -75,7 +75,7 @@ def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
 def _find_most_wins(first: int, last: int, level: float) -> Array:
     """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
     changed = np.arange(first, last + 1)
-    few, many = np.full(changed.shape, -1), changed // 2 + 1  # If half of the changes are wins, nothing dropped.
+    few, many = np.full(changed.shape, -1), changed // 2 + 1  # If half of the changes are wins, the share did not drop.
     while (many - few > 1).any():
         middle = (few + many) // 2
         significant = 2 * _compute_binomial_cdf(middle, changed, 0.5) <= level
@@ -103,7 +103,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     if power_share(n, discordance, 1.0, confidence) < power:
         return math.inf
     low, high = 0.0, 1.0
-    while high - low > 1e-4 * high:  # Precise enough for the printed digits.
+    while high - low > 1e-4 * high:  # The precision suffices for the printed digits.
         middle = (low + high) / 2
         enough = power_share(n, min(1.0, discordance + middle), middle, confidence) >= power
         low, high = (low, middle) if enough else (middle, high)
@@ -174,7 +174,7 @@ def detectable_mean(
     check_probability(power, "power")
     freedom = n - 1 if freedom is None else freedom
     threshold = stdtrit(freedom, (1 + confidence) / 2)
-    errors = float(nctdtrinc(freedom, 1 - power, threshold))  # The drop as a multiple of its standard error.
+    errors = float(nctdtrinc(freedom, 1 - power, threshold))  # The smallest drop in units of its standard error.
     # Solve drop^2 = errors^2 * (deviation^2 / n + widening * drop * (scale - drop)).
     share, fixed = errors**2 * widening, errors**2 * deviation**2 / n
     half = share * scale / 2
@@ -267,7 +267,7 @@ class DifferenceVariance:
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
     def compute_detectable_loss(self, questions: int, before: int, after: int) -> float:
-        """Compute the smallest loss that this many questions show with a power of 80%; infinity if they show none."""
+        """Compute the smallest loss that this many questions show with a power of 80%; infinity if no loss is shown."""
         variance = self.compute_variance(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))

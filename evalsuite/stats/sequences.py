@@ -2,8 +2,9 @@
 
 The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. So a run may
 stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
-cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. In the second
-case, give this number as `population`: the interval is then about the mean of these cases, and shrinks to this mean.
+cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases drawn
+from a known number, give this number as `population`: the interval is then about the mean of these cases, and shrinks
+to this mean.
 
 An empty interval means that the true mean was excluded (which is improbable, see above) or that the order was not
 random. The interval is then reset to the bounds that are certain given the values so far. So if a model's answers
@@ -36,7 +37,7 @@ class ConfidenceSequence(Protocol):
 
     @property
     def mean(self) -> float:
-        """The mean of the added values; nan before the first."""
+        """The mean of the added values; nan before the first value."""
 
     def add(self, value: float) -> None:
         """Add one more value.
@@ -180,11 +181,11 @@ class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
     For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
-    m. If m is the true mean, their capital rarely grows much. So m is excluded for good once a gambler's capital has
-    grown by the factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5 / m or 0.5 /
-    (1 - m), where v is the variance of earlier scores. The supposed means are thousandths of the range. Waudby-Smith
-    and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged
-    capital; for populations, the part on sampling without replacement).
+    m. If m is the true mean, the gamblers' capital rarely grows much. So m is excluded for good once a gambler's
+    capital has grown by the factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5
+    / m or 0.5 / (1 - m), where v is the variance of earlier scores. The supposed means are thousandths of the range.
+    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv
+    2010.09686: the hedged capital; for populations, the part on sampling without replacement).
 
     Args:
         low: the lowest possible score.
@@ -212,7 +213,7 @@ class BoundedSequence:
 
     @property
     def mean(self) -> float:
-        """The mean of the added scores; nan before the first."""
+        """The mean of the added scores; nan before the first score."""
         return self._least + self._range * self._sum / self.n if self.n else math.nan
 
     def add(self, value: float) -> None:

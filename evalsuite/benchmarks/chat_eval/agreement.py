@@ -95,7 +95,7 @@ def correlation_of_systems(tally: Tally, coefficient: Coefficient) -> Estimate |
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """Dialogue responses with people's ratings and the values to correlate with them."""
+    """Dialogue responses with people's ratings and the values to correlate with the ratings."""
 
     rows: Sequence[Row]
     values: Sequence[Mapping[str, float]]  # Each response's value by aspect.

@@ -114,7 +114,8 @@ def make_solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# The paper's prompt asks for brevity and permits "unsure"; section 3.5 of the paper removes each instruction.
+# The paper's prompt asks for brevity and permits "unsure"; section 3.5 of the paper removes each of the two
+# instructions.
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -136,7 +137,7 @@ class PromptMode:
     """The options of a mode's prompt."""
 
     description: str
-    # The value `general` shows two questions of general knowledge, one of them unanswerable. In `template`, another
+    # The value `general` shows two questions of general knowledge, one of them unanswerable. With `template`, another
     # question of the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True

@@ -83,7 +83,7 @@ def _tabulate(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], list[Cell]],
 ) -> Table:
-    """Make a table with a row per value and line; a second column names the line if there are several."""
+    """Make a table with a row per value and line; a second column names the line if there are several lines."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [
@@ -250,7 +250,7 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on shared questions in the same mode (Table 7); None if none are shared."""
+    """Compare each run with the first run on shared questions in the same mode (Table 7); None without shared ones."""
     rows: list[list[Cell]] = []
     first = _group_by_mode(views[0])
     for view in views[1:]:
@@ -377,7 +377,7 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on shared questions, with entities as clusters; None if none are shared."""
+    """Compute the paired change of a rate on shared questions, clustered by entity; None without shared questions."""
     from evalsuite import stats
 
     before, after = (_map_by_question(tally, rate) for tally in (base, part))

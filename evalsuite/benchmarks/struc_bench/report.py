@@ -180,7 +180,7 @@ def _estimate_metric(tally: Tally, metric: str) -> Cell:
 
 
 def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the published H-Score by format; it is a sum over parts of the tables."""
+    """Tabulate the published H-Score by format; the H-Score is a sum over parts of the tables."""
     rows: list[list[Cell]] = [
         [
             name,

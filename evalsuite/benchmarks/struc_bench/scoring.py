@@ -166,7 +166,7 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
 
 
 def _count_wrong(score: TableScore) -> list[list[Any]]:
-    """Count the non-empty wanted cells, and the wrong ones among them, by kind of row and name of column."""
+    """Count the non-empty wanted cells, and the wrong cells among them, by kind of row and name of column."""
     counts: dict[tuple[str, str], list[int]] = {}
     for rows in score.compared:
         wanted = [row for row in rows if any(cell.state != "surplus" for cell in row)]

@@ -37,7 +37,7 @@ EXAMPLES = "Resources/examples.txt"
 RUNNER = "Code/Inference/inference.py"
 JUDGE = "Code/Evaluation/util/process_utils.py"
 DOCUMENTS_FIELD, EXAMPLES_FIELD = "{Tool Document}", "{examples}"
-# The released functions that build the questions to the judge, keyed by our names of the criteria.
+# The released functions that build the questions to the judge, keyed by evalsuite's names of the criteria.
 _QUESTIONS = {
     "intent": "eval_thought_foucus",
     "validity": "eval_thought_validity",
@@ -450,7 +450,7 @@ class _JudgeQuestions:
 
 
 def read_score(text: str) -> float:
-    """Read the first whole number from 0 to 10 on the score line, divided by 10; 0 if there is none."""
+    """Read the first whole number from 0 to 10 on the score line, divided by 10; 0 without such a number."""
     line = _SCORE_LINE.search(text)
     number = _SCORE.search(line[1]) if line else None
     return int(number[0]) / 10 if number else 0.0

@@ -54,7 +54,7 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores the judged capabilities; `released` has the authors' questions, or is None if no mode needs them."""
+    """Scores the judged capabilities; `released` has the authors' questions, or is None if no mode needs these."""
 
     released: ReleasedPrompts | None = None
 
@@ -73,7 +73,7 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # The `match` score of a call without a thought. The published evaluator demands 5 of 10, so the judge is not asked.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-# Maximum characters of an observation in the judge's log; longer ones are replaced by their names.
+# Maximum characters of an observation in the judge's log; longer observations are replaced by their names.
 LONGEST_IN_LOG = 200
 
 
@@ -161,7 +161,7 @@ class _JudgeQuestionsOfEpisode:
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
     async def average_selection(self) -> tuple[float | None, float]:
-        """Average match, and reality times match, over calls and then over valid turns."""
+        """Return the mean over valid turns of both values of `average_turn`."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
         turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
         if not turns:

@@ -55,7 +55,7 @@ def find_column(row: Row) -> AverageColumn:
 
 
 def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | None:
-    """Average the subtasks of a column that have a measured case; None if no subtask has one."""
+    """Average the subtasks of a column that have a measured case; None if no subtask has a measured case."""
     scored = tally.scored(metric).where(lambda row: find_column(row) == column)
     return _compute_mean(cases.mean(metric) for cases in scored.groups("subtask").values())
 
@@ -240,7 +240,7 @@ def _list_files(views: Sequence[RunView]) -> Iterator[Table]:
 
 
 def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
-    """Count the outcomes of the programs in PoT and ICoT, because they explain most zero scores."""
+    """Count the outcomes of the programs in PoT and ICoT, which explain most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()
     for view in views:

@@ -1,6 +1,6 @@
 """TReB's solvers: TCoT, PoT and ICoT, with their prompts.
 
-The prompts have our wording and the paper's content. Each sample's tag `mode` selects the solver.
+The prompts have the paper's content in evalsuite's own wording. Each sample's tag `mode` selects the solver.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Align the rows and columns of two tables, alternating between the two dimensions.
 
-Like GriTS (Smock et al., arXiv 2203.12555), this finds the two most similar parts of the tables that keep the order of
-rows and columns. GriTS compares all pairs of cells by characters. This module first aligns rows by shared values. Then
-columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each. If no values
-are equal, rows and columns are aligned by similar characters. The time grows with the number of cells times the number
-of rows.
+Like GriTS (Smock et al., arXiv 2203.12555), this module finds the two most similar parts of the tables that keep the
+order of rows and columns. GriTS compares all pairs of cells by characters. This module first aligns rows by shared
+values. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each.
+If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of cells
+times the number of rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
 
 
 class TableAligner:
-    """Aligns two tables, perhaps several times; each table needs a cell, and rows of equal length.
+    """Aligns two tables, also repeatedly; each table has at least one cell, and rows of equal length.
 
     Attributes:
         is_full: whether both tables are small enough for a full alignment.
@@ -167,7 +167,7 @@ def _make_profiles(table: _Table) -> Floats:
     lines = list(map(" ".join, table))
     data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
     starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * PROFILE_SIZE
-    # The product may overflow, because the size divides the modulus of the overflow.
+    # An overflow of the product does not change the result, because `PROFILE_SIZE` divides the modulus of the overflow.
     pairs = data[:-1] * 31 + data[1:]
     places = np.concatenate((starts + data * 7919 % PROFILE_SIZE, starts[:-1] + pairs * 7919 % PROFILE_SIZE))
     counts = np.bincount(places, minlength=len(lines) * PROFILE_SIZE).reshape(len(lines), PROFILE_SIZE)

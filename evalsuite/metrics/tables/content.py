@@ -219,7 +219,7 @@ def _pair_tables(
 
 @lru_cache(maxsize=2)
 def _make_aligner(left: ValueGrid, right: ValueGrid) -> TableAligner:
-    """Make an aligner, or return the one that has aligned the same two tables before."""
+    """Make an aligner of two tables, or return the aligner of an earlier call with the same tables."""
     return TableAligner(left.rows, right.rows)
 
 
@@ -230,7 +230,7 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # Pairs that ascend on both sides keep the order, so only lines of the same gap are paired.
+    # If the pairs ascend on both sides, only lines of the same gap are paired, so that the order is kept.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:
@@ -243,7 +243,7 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align two tables in any order, perhaps transposed; keep the given alignment if none is better."""
+    """Align two tables in any order, perhaps transposed; keep the given alignment if no other is better."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair
@@ -317,7 +317,7 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 
 def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
-    """Find the span that covers a position blank in the other table; return whether `left` has it, and its number."""
+    """Find the span at a position in one of two tables; return whether the span is in `left`, and its number."""
     is_left = bool(left.get_value(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)

@@ -24,8 +24,8 @@ BYTE_ORDER_MARK = "\ufeff"
 def parse_html(markup: str, listener: Any) -> None:
     """Parse any text as HTML, however broken; lone surrogates are read as question marks.
 
-    lxml calls the listener's `start`, `end`, `data` and `close`, and its `comment`, `pi` and `doctype` if it has them.
-    Each call of `start` has a matching call of `end`; a text may arrive in several pieces.
+    lxml calls the listener's `start`, `end`, `data` and `close`, and also `comment`, `pi` and `doctype` if the listener
+    has these methods. Each call of `start` has a matching call of `end`; a text may arrive in several pieces.
     """
     from lxml import etree
 

@@ -53,7 +53,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """Return the content of the group or bracket at this index, or else a single piece, and the index after it."""
+    """Return the group's or bracket's content at this index (or a single piece), and the index after this content."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):
@@ -189,7 +189,7 @@ class Tabular:
         return (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS)
 
     def read_table(self, caption: str = "") -> CellGrid:
-        """Build the table; the caption is used if the environment contains none."""
+        """Build the table; `caption` is used if the environment contains no caption."""
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
         hanging: list[tuple[int, int, SpannedCell]] = []
@@ -241,7 +241,7 @@ class Tabular:
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
-        """Return 1 if a group or inner environment begins at this index, -1 if one ends there, else 0."""
+        """Return 1 if this index begins a group or inner environment, -1 if it ends one, else 0."""
         partner = self.source.partner.get(place)
         # An environment without its own end is paired with another environment's end, and is treated as empty.
         if partner is None or self.source.partner.get(partner) != place:

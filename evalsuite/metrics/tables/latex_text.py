@@ -141,7 +141,7 @@ def list_known_macros() -> frozenset[str]:
 
 @cache
 def _find_character(name: str) -> str:
-    """Return the single character that pylatexenc gives for a macro without arguments; empty if there is none."""
+    """Return the single character that pylatexenc gives for a macro without arguments, or an empty text."""
     from pylatexenc import latex2text
 
     text = getattr(latex2text.get_default_latex_context_db().get_macro_spec(name), "simplify_repl", None)
@@ -223,7 +223,7 @@ class LatexSource:
         return self.text[self.tokens[self.skip_blank(place)].end : self.tokens[end - 1].start]
 
     def read_arguments(self, place: int, count: int) -> tuple[list[str], int]:
-        r"""Return the raw texts of this many arguments, empty for missing ones, and the index after the arguments.
+        r"""Return the raw texts of `count` arguments (empty if missing), and the index after the arguments.
 
         Optional arguments are skipped. An argument of one character needs no braces, such as the star in
         `\multirow{2}*{...}`.

@@ -143,7 +143,7 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 
     If code fences contain such markup, only their contents are read; otherwise, the whole answer is read. Everything
     before the first and after the last piece of markup is removed; a piece is a tag in HTML, an environment in LaTeX,
-    and in raw text a row or the name above a table. Stripping twice changes nothing.
+    and in raw text a row or the name above a table. Stripping a stripped answer changes nothing.
 
     Args:
         answer: the model's answer.
@@ -269,8 +269,8 @@ class _PipeBlock:
 def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
-    A table is a block of lines with pipes: at least two lines, or one that begins with a pipe. A short line above the
-    block is the table's name, even if blank lines or a code fence follow. The text before the first pipe is also a
+    A table is a block of lines with pipes: at least two lines, or one line that begins with a pipe. A short line above
+    the block is the table's name, even if blank lines or a code fence follow. The text before the first pipe is also a
     name if it ends with a colon and the line below begins with a pipe.
     """
     tables: list[CellGrid] = []
@@ -343,7 +343,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
                 bottom += 1
             text = normalise_text(" ".join(line[left:right] for line in lines[start : parts[bottom][1]]))
             places = list(product(range(row, bottom + 1), range(column, last)))
-            # A bar within a span is a border that is not aligned.
+            # A bar within a span is a border that is not aligned, so the grid cannot be read.
             if not texts.keys().isdisjoint(places) or (last > column + 1 and "|" in text):
                 return None
             texts.update(dict.fromkeys(places, text))

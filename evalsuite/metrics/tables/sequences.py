@@ -200,7 +200,7 @@ class SubstringNames:
         )
 
     def _name_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Name all substrings of this length that start in a range, by two shorter substrings that overlap."""
+        """Number all substrings of a length that start in a range, by two shorter substrings that overlap."""
         power = length.bit_length() - 1
         names, shift = self._name_powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]

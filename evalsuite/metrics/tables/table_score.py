@@ -117,7 +117,7 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that lower the content score; blank cells of rows and columns that only one side has do not."""
+        """The cells that lower the content score, so without blank cells of rows and columns that only one side has."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
@@ -299,7 +299,7 @@ class ComparedCell:
 
     # How the cell is shown; `missing` and `surplus` cells are in rows or columns that only one side has.
     state: CellState
-    verdict: CellVerdict  # The result of comparing the cell with the wanted one.
+    verdict: CellVerdict  # The result of comparing the cell with the wanted cell.
     predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
     wanted: str  # The wanted text without markup; empty if the position is unwanted.
     row: str  # The name of the row, which is its first cell.
