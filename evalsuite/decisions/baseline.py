@@ -64,7 +64,7 @@ def compare_to_baseline(
 def _compare(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
-    """Compare each metric with one baseline, without the verdicts, which are computed for all baselines together."""
+    """Compare each metric with one baseline; the verdicts follow later, for all baselines together."""
     matches = {
         name: find_common_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
@@ -130,7 +130,7 @@ def _describe_baseline(baseline: Run) -> Iterator[str]:
 
 
 def _explain_end(baseline: Run, run: Run) -> str:
-    """Explain that a baseline was changed, or expired before a run started; empty if the baseline is valid."""
+    """Explain why a baseline is invalid: it was changed, or it expired before the run started; empty if it is valid."""
     if changed := list_changed_files(baseline.folder.path, baseline.info):
         return (
             f"the baseline {baseline.folder.name} differs from what was promoted, in {', '.join(changed)}: restore it, "
@@ -145,7 +145,7 @@ def _explain_end(baseline: Run, run: Run) -> str:
 def _select_questions(
     baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, CommonQuestions]
 ) -> CommonQuestions:
-    """Select the common questions whose cases in this run have the compared metric's tag."""
+    """Select the questions of both runs whose cases in this run have the tag of the compared metric."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select_cases(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -186,11 +186,11 @@ def _explain_obstacle(
 
 
 def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> tuple[float, int]:
-    """Compute the share of all questions that both runs have, and the total number of questions.
+    """Compute the share of questions that are in both runs, and the total number of questions.
 
     For a partial run, the total counts only its own questions. For a complete run, the total also counts questions that
-    only the baseline has. For a run that continued beyond `--limit`, the total is that of the run with fewer questions,
-    because this run may have more questions than its baseline.
+    only the baseline has. For a run that continued beyond `--limit`, the total is the smaller number of questions of
+    the two runs, because this run may have more questions than its baseline.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -202,7 +202,7 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
 
 
 def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # The baseline's cases of a benchmark that this run did not include do not count as missing.
+    # Leave out the baseline's cases of benchmarks that this run did not include, because these cases are not missing.
     sides = [match.list_one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
@@ -229,11 +229,11 @@ def _list_unscored(common: CommonQuestions, subject: ComparedMetric, name: str) 
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
 
-_Change = tuple[str, str]  # The signature in the baseline, then the signature in this run.
+_Change = tuple[str, str]  # The judge's signature in the baseline, then its signature in this run.
 
 
 def list_signature_changes(matches: Mapping[str, CommonQuestions], baseline: str) -> list[str]:
-    """Report each change of a judge's signature between two runs on their shared questions."""
+    """Report each change of a judge's signature (model and prompt) between two runs on their shared questions."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
         "the comparison shows of them is not the model's alone"
@@ -243,7 +243,7 @@ def list_signature_changes(matches: Mapping[str, CommonQuestions], baseline: str
 
 
 def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]]:
-    """Group the names of scores by the change of their signature, in order of first appearance."""
+    """Group the names of judged scores by the change of their judge's signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
         before = read_signatures(common.before[question][0].facts)
@@ -253,7 +253,7 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # If more canaries (by the interval) than this share are judged differently, the judge has changed.
+SURELY = 0.05  # The judge has changed if the interval of the share of canaries judged differently is above this share.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:
@@ -291,7 +291,7 @@ def _describe_agreement(before: Tally, now: Tally) -> str:
 def compare_metric(
     common: CommonQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
-    """Compare one metric on the questions that both runs have; return the reason as text if that is impossible."""
+    """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived(common, subject, run, rules)
     return _compare_means(common.list_pairs(subject.metric), subject, run, common, rules)
@@ -310,7 +310,7 @@ def _compare_means(
     width, own = sized
     margin = rules.get_error_share(subject.benchmark) * width if own is None else own
     lost, scored = common.count_lost(subject.metric)
-    # Each question that only the baseline scored may have lost up to the metric's whole range.
+    # For each question that only the baseline scored, the loss may be as large as the metric's whole range.
     if lost * width > margin * scored:
         return (
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "

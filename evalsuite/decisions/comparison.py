@@ -57,12 +57,12 @@ class CommonQuestions:
     before: Mapping[Question, list[Row]]  # The baseline's cases by question.
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
-    replaced: tuple[Question, ...] = ()  # Questions whose name is the same in both runs but whose content differs.
-    # Names of other fingerprints that differ, with the number of questions for which each differs.
+    replaced: tuple[Question, ...] = ()  # Questions with the same name but different content in the runs.
+    # For each other fingerprint (such as prompt or judge), the number of questions for which the runs differ.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def list_pairs(self, metric: str) -> list[Pair]:
-        """List the shared questions that have the metric in both runs."""
+        """List the shared questions that have a score for the metric in both runs."""
         found = []
         for question in self.shared:
             before, after = (
@@ -86,7 +86,7 @@ class CommonQuestions:
         return before, after
 
     def count_lost(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions scored only in the baseline, and all shared questions scored in the baseline."""
+        """Count the shared questions that only the baseline scored, and all questions that the baseline scored."""
         scored = [
             question for question in self.shared if _compute_mean_score(self.before[question], metric) is not None
         ]
@@ -133,7 +133,7 @@ class CommonQuestions:
 
 
 def find_common_questions(before: Tally, after: Tally) -> CommonQuestions:
-    """Pair the cases of one benchmark in two runs."""
+    """Pair the questions of one benchmark in two runs, given the cases of each run."""
     old, new = group_by_question(before), group_by_question(after)
     shared, replaced = [], []
     changed = Counter[str]()
@@ -155,10 +155,10 @@ def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool
 
 
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
-    """List the names of fingerprints that differ.
+    """List the names of fingerprints that differ between two cases.
 
-    A fingerprint that only one case has does not count, because older runs lack some fingerprints. The fingerprints of
-    judge and faults do count, because a run without them had no judge or no faults.
+    A fingerprint that only one case has does not count, because older runs lack some fingerprints. For judge and
+    faults, a missing fingerprint does count, because it means that the run had no judge or no faults.
     """
     both = bool(first) and bool(other)
     return [
@@ -174,7 +174,7 @@ def _compute_mean_score(rows: Sequence[Row], metric: str) -> float | None:
     return math.fsum(scores) / len(scores) if scores else None
 
 
-LOSS = 0.02  # The default of the smallest loss that matters, as a share of the metric's range.
+LOSS = 0.02  # The default margin (the smallest loss that matters), as a share of the metric's range.
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class ComparisonRules:
     margin: float = LOSS  # The smallest loss that matters, as a share of a metric's range.
     # The margins that gates name, on the metric's own scale, by `metric` or `benchmark.metric`.
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9  # The minimum share of all questions that both runs must have.
+    min_paired: float = 0.9  # The minimum share of questions that must be in both runs.
     confidence: float = 0.95  # The joint confidence of all verdicts.
     accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that the user allows to differ.
 
@@ -232,14 +232,14 @@ class Against:
     # Each metric with its comparison and verdict.
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]  # Cases whose score changed, the greatest losses first.
-    left_out: Mapping[str, Sequence[str]]  # Cases that only one of the runs has, by run.
+    left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
-    # Descriptions of further differences between the runs, by benchmark; the model is not listed.
+    # Descriptions of differences between the runs other than the model, by benchmark.
     changed: Sequence[str] = ()
-    unscored: Sequence[str] = ()  # One line for each metric that lacks questions because of errors.
+    unscored: Sequence[str] = ()  # One line per metric for which errors left questions without a score.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
-    slices: Sequence[Slice] = ()  # The questions grouped by the values of each tag, the greatest losses first.
+    slices: Sequence[Slice] = ()  # Comparisons on the questions with one value of a tag, the greatest losses first.
 
     def list_regressions(self) -> list[str]:
         """Report each metric whose verdict is `worse`."""
@@ -258,7 +258,7 @@ class Against:
         return [self.expired, *lines] if self.expired else lines
 
     def find_undecided(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
-        """Report each undecided metric; if `enough`, only metrics that have enough cases for a decision.
+        """Report each undecided metric; if `enough` is true, only metrics that have enough cases for a decision.
 
         Args:
             decisions: gates' decisions; a metric is left out if a decision already states its shortage of cases.
@@ -274,12 +274,12 @@ class Against:
         ]
 
     def describe_greatest_shortage(self) -> str:
-        """Describe how many cases the metric with the greatest need still lacks; empty if all metrics have enough."""
+        """State how many cases are needed to decide every undecided metric; empty if there are enough cases."""
         undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
         return self._describe_shortage(max(undecided, key=self._count_needed)) if undecided else ""
 
     def _describe_shortage(self, one: NonInferiority) -> str:
-        """Describe how many cases a metric lacks for a decision; empty if it has enough."""
+        """State how many cases are needed to decide an undecided metric; empty if there are enough cases."""
         needed = self._count_needed(one)
         if one.n >= needed:
             return ""
@@ -334,8 +334,8 @@ def _describe_detectable(one: NonInferiority) -> str:
 def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
-    A margin is usually a share of a metric's range. Resources such as cost (`RESOURCES`) have no range, so they are
-    compared only if a gate names their margin.
+    A margin is usually a share of a metric's range. Resources such as cost have no range, so they are compared only if
+    a gate names the margin of a resource.
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):
@@ -348,9 +348,10 @@ def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None
 def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):
-            # A canary's answers are fixed, so only the judge can change its scores; see `judge_drift`.
+            # Leave out canaries: their answers are fixed, so only a changed judge can change their scores; see
+            # `judge_drift`.
             continue
-        # A gate `* no worse than RUN` does not add metrics to the comparison.
+        # Leave out gates of the form `* no worse than RUN`, because they do not add metrics to the comparison.
         own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]
         if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
             lower = run.lower_is_better(name, bench.primary)
@@ -387,7 +388,7 @@ class Slice:
     n: int
     before: float  # The baseline's mean.
     after: float
-    pvalue: float  # The two-sided p-value of no difference, with Holm's correction for all tested slices.
+    pvalue: float  # The two-sided p-value for no difference, Holm-corrected over all slices.
 
     @property
     def loss(self) -> float:

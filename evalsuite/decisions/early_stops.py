@@ -4,9 +4,9 @@ Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). A
 capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random order, so the
 finished cases represent all cases.
 
-The sequences assume an unlimited number of cases, although the number of cases is planned. The sequences for a known
-population (`population=`) are narrower. But errors and skipped cases have no score, so the number of scores is known
-only at the end, and a smaller population than assumed would make these sequences invalid.
+The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
+known number of cases (`population=`) are narrower. However, cases with errors and skipped cases have no score, so the
+number of scores is known only at the end. If there were fewer scores than assumed, these sequences would be invalid.
 
 A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
 a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a
@@ -64,11 +64,11 @@ class PlannedOrder(Generic[T]):
 
     @property
     def awaited(self) -> str | None:
-        """The next item whose result will be used; None if all have been used."""
+        """The next item whose result will be used; None if all results have been used."""
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def add_result(self, item: str, result: T | None) -> Iterator[T]:
-        """Store a finished item's result (None if it has none), and yield all results that are now next in order."""
+        """Store a finished item's result (None: no result), and yield all results that are now next in order."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -85,7 +85,7 @@ def spread_items(wanted: Sequence[T], hands: int) -> list[T]:
 
 
 def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
-    """List the first item of each worker's part, then the second items, and so on: roughly the order of completion."""
+    """List the first item of each worker's part, then each second item, and so on, roughly as workers finish them."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left
@@ -95,7 +95,7 @@ def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
 
 
 CONFIDENCE = 0.95  # Confidence of early decisions on gates that do not set a confidence.
-EARLY_SHARE = 0.5  # The share of a decision's error probability for early checks; the rest is for the final check.
+EARLY_SHARE = 0.5  # The part of a decision's error probability for early checks; the rest is for the final check.
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """The beginning of the remark on gates of an ini file whose cases this session did not collect."""
 
@@ -104,7 +104,7 @@ EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
 def compute_final_confidence(confidence: float) -> float:
-    """Compute the confidence of the final check in a run whose gates could have been decided early."""
+    """Compute the confidence of the final check of a gate that could have been decided early."""
     return 1 - (1 - confidence) * (1 - EARLY_SHARE)
 
 
@@ -117,7 +117,7 @@ class EarlyGate:
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        # Without a confidence, the final check is about exactly the planned cases, so it cannot err and needs no share.
+        # For a gate without a confidence, the early check gets the whole share, because the final check cannot err.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
@@ -149,7 +149,8 @@ class EarlyGate:
         if row.cluster not in self._sample_of:
             self._sample_of[row.cluster] = row.sample
             return True
-        # Do not use only the first sample of each cluster, because small clusters would then get too much weight.
+        # If samples share a source, do not go on with one sample per source, because small sources would get too much
+        # weight.
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
@@ -169,12 +170,12 @@ class EarlyGate:
 
     @property
     def helped_by_samples(self) -> bool:
-        """Whether the gate is undecided and further samples can help to decide it."""
+        """Whether the gate is undecided and further samples can help to decide the gate."""
         return self.verdict == "open" and not self._impossible
 
     @property
     def helped_by_epochs(self) -> bool:
-        """Whether the gate is undecided and further epochs of a sample can help to decide it."""
+        """Whether the gate is undecided and further epochs of a sample can help to decide the gate."""
         return self.helped_by_samples and self.gate.confidence is None
 
     @property
@@ -191,9 +192,8 @@ class EarlyGate:
 class EarlyComparison:
     """A comparison with a baseline, to which finished cases are added one by one.
 
-    Each value of the sequence is one question's difference: the score of its first epoch minus the mean over the
-    baseline's epochs. If questions share a source, they are not independent, and the comparison waits for the end of
-    the run.
+    The confidence sequence gets one value per question: the score of its first epoch minus the baseline's mean over
+    epochs. If questions share a source, they are not independent, and the comparison waits for the end of the run.
 
     Args:
         before: the baseline's score of each question, with the question's fingerprints.
@@ -243,7 +243,7 @@ class EarlyComparison:
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """The current decision: `no worse` if a loss of the margin is excluded, `worse` if a loss is significant."""
+        """The current decision: `no worse` if the loss is smaller than the margin, `worse` if a loss is significant."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:
@@ -258,8 +258,7 @@ class EarlyStop:
     most 1 - confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        comparisons: function that makes the comparisons with the baselines, given each one's share of the error
-            probability.
+        comparisons: function that makes the comparisons with the baselines, given the error probability per comparison.
 
     Attributes:
         decided: whether all gates and comparisons are decided; cases that are added later are only counted.
@@ -316,7 +315,7 @@ def make_early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make one comparison; without a declared range, it has no questions unless all scores are 0 or 1."""
+    """Make one comparison; it has no questions if the metric has no declared range and other scores than 0 and 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
@@ -331,7 +330,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
 
 
 def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
-    """Replace final decisions by the early ones, because deciding a gate twice would increase the error probability."""
+    """Replace final decisions by early decisions, because a second decision would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
         replace(decision, verdict=verdicts[decision.gate.text], reason="decided early")

@@ -91,8 +91,8 @@ class Gate:
     value: str | None  # The tag's value; None for all cases.
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
-    threshold: float  # The limit on the metric's own scale; with `NO_WORSE`, the smallest loss that matters or nan.
-    confidence: float | None  # The interval's confidence, in (0, 1); None: compare the estimate itself.
+    threshold: float  # The limit on the metric's scale; for `NO_WORSE`, the smallest loss that matters or nan.
+    confidence: float | None  # The interval's confidence, in (0, 1); None: the estimate alone decides.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the gate's text omits the benchmark's name.
 
@@ -164,7 +164,7 @@ def name_other_metric(text: str) -> str:
 
 
 def _correct_slip(text: str) -> str:
-    """Suggest the text that results from correcting one frequent mistake; empty if this gives no valid gate."""
+    """Suggest a gate's text with one frequent mistake corrected; empty if no correction gives a valid gate."""
     for pattern, right in SLIPS.items():
         near = re.sub(pattern, right, text)
         subject = SUBJECT.match(near) if near != text else None
@@ -214,7 +214,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; else return "".
+    """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; empty if it is not.
 
     A name counts as misspelt only if it closely resembles an existing name, because later cases may have other scores.
     """
@@ -227,7 +227,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
 
 
 def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
-    """Explain that a gate must name its benchmark because there are several; empty if the benchmark is clear."""
+    """Explain that a gate must name its benchmark because the suite has several; empty if the benchmark is clear."""
     names = sorted(benchmarks)
     if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
         return ""
@@ -263,9 +263,9 @@ class GateDecision:
 
     gate: Gate
     subject: str  # The benchmark, tag and metric that were checked.
-    verdict: GateOutcome  # `met`, or why the gate is not met.
+    verdict: GateOutcome  # `met`, or the kind of reason why the gate is not met.
     estimate: Estimate | None = None  # The metric's estimate; None without data.
-    reason: str = ""  # An explanation if the estimate and threshold do not explain the verdict; else empty.
+    reason: str = ""  # The explanation of a verdict that does not follow from estimate and threshold; else empty.
 
 
 def decide_gates(
@@ -358,7 +358,7 @@ def _describe_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Confirm a met gate only if it is still met when all missing scores have the worst value of the metric's range."""
+    """Change a met gate to `no data` if it would not be met with the worst possible value for each missing score."""
     ledger = _write_ledger(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:
@@ -380,7 +380,7 @@ def _decide_with_missing(
 
 
 def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Replace a share of the cases by the worst value of a derived metric's range, as if the metric were a mean."""
+    """Estimate a derived metric, treated as a mean, if a share of the cases had the worst value of its range."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)
@@ -402,7 +402,7 @@ def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
 
 
 def _has_width(estimate: Estimate) -> bool:
-    """Tell whether the interval has a width; an interval of zero width comes from equal scores and bounds nothing."""
+    """Tell whether an interval has a width; an interval of zero width comes from equal scores and is not valid."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

@@ -37,7 +37,7 @@ class ReferenceComparison:
 
     result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
     level: float  # The significance level of this comparison.
-    drifted: bool = False  # Whether the loss is significant and its confidence interval reaches the margin.
+    drifted: bool = False  # Whether the loss is significant, and may be as large as the margin.
     reason: str = ""
 
 
@@ -79,7 +79,7 @@ def trace_metrics(
     """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = read_gates(runs[-1])
-    # From each release, leave out the cases that were in quarantine when the release ran.
+    # Leave out of each release the cases that were in quarantine when the release ran.
     runs = [leave_out_quarantined(run, read_run_quarantine(run)) for run in runs]
     references = [leave_out_quarantined(run, read_run_quarantine(runs[-1])) for run in references]
     listed = list(find_subjects(runs[-1], gates, rules))
@@ -104,7 +104,8 @@ def _compare_releases(
             str(subject): ReferenceComparison(
                 result,
                 level,
-                # A loss within the margin is not drift; the verdict `no worse` excludes a loss of the margin.
+                # Do not report drift with the verdict `no worse`, because the loss is then certainly smaller than the
+                # margin.
                 result.deteriorated and result.pvalue <= level and verdict != "no worse",
             )
             for subject, result, verdict in against.found
@@ -142,7 +143,7 @@ SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A question that has both passed and failed."""
+    """A flaky question, which passed in some epochs and failed in others."""
 
     model: str
     benchmark: str
@@ -152,7 +153,7 @@ class FlakyCase:
 
     @property
     def flips(self) -> int:
-        """The count of the rarer of the two outcomes."""
+        """The number of passes or of failures, whichever is smaller."""
         return min(self.passed, self.failed)
 
 

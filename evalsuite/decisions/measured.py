@@ -31,15 +31,15 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Add the jackknife's interval to a derived metric; if no cluster changes the value, use `make_sameness_interval`.
+    """Add a jackknife interval to a derived metric; if no cluster changes the value, use `make_sameness_interval`.
 
     Args:
         bounds: the metric's declared range; None without a declared range.
 
     Returns:
-        The estimate. It has no interval if the metric is undefined without some of the clusters. If no cluster changes
-        the value, it has an interval only if the metric has a declared range and does not compute its own, more
-        accurate interval.
+        The estimate, without an interval if the metric is undefined without some of the clusters. If no cluster changes
+        the value, the estimate has an interval only if the metric has a declared range and does not compute an interval
+        itself.
     """
     from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 
@@ -75,7 +75,7 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # The reason why the benchmark's code, and so each metric that the run does not store, is missing.
+    gone: str = ""  # The reason why the benchmark's code is missing, without which unstored metrics cannot be computed.
     # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -130,8 +130,8 @@ class Measured:
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
         """Find the cases that a metric should count but cannot, because the cases have no score for the metric.
 
-        No case lacks a resource such as latency. For a derived metric, the result contains the errors and the cases
-        that have none of the scores that the metric reads.
+        For resources such as latency, the result is empty. For a derived metric, the result contains the errors and the
+        cases that have none of the scores that the metric reads.
         """
         if metric not in self.derived:
             return tuple(row for row in cases if get_score(row, metric) is None)
@@ -170,7 +170,7 @@ WHOLE = object()  # In the set of names that a metric reads, this object represe
 
 
 class _ReadScores(dict[str, float]):
-    """The scores of a case, which record each access, to find out which scores a metric reads."""
+    """A case's scores that record each access, to find out which scores a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:
         super().__init__(scores)
@@ -183,7 +183,7 @@ class _ReadScores(dict[str, float]):
     __contains__ = partialmethod(_record, dict.__contains__)
     __getitem__ = partialmethod(_record, dict.__getitem__)
     get = partialmethod(_record, dict.get)
-    # Record these methods, too, because they give access to all scores without naming one.
+    # Also record calls of these methods, because they give access to all scores without a name.
     __iter__ = partialmethod(_record, dict.__iter__)
     __len__ = partialmethod(_record, dict.__len__)
     copy = partialmethod(_record, dict.copy)
@@ -248,7 +248,7 @@ def select_cases(tally: Tally, tag: str | None, value: str | None) -> Tally:
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
-    """Tell whether `select` would keep a case."""
+    """Tell whether a case has the tag and value of a selection, as in `select`."""
     return value is None or (value in row.tags.values() if tag is None else row.tags.get(tag) == value)
 
 

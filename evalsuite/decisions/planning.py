@@ -66,24 +66,24 @@ class DetectableLoss:
     """The smallest loss of one metric that a planned run can show."""
 
     subject: ComparedMetric
-    questions: int  # The number of the suite's questions that the metric covers.
+    questions: int  # The number of the suite's questions that have the metric.
     before: int  # Epochs per sample in the baseline.
     after: int  # Epochs per sample in the planned run.
-    loss: float  # The loss that the run should be able to show, on the metric's own scale.
+    loss: float  # The loss that the planned run should be able to detect, on the metric's own scale.
     variance: DifferenceVariance
-    source: str  # A description of the data from which the variance is estimated.
+    source: str  # The data from which the variance is estimated, as text.
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # The rates at which equal models, and models with this loss, would fail; None without repeated answers.
+    # The shares of equal models, and of models with this loss, that would fail; None without repeated answers.
     calibration: Calibration | None = None
 
     @property
     def visible(self) -> float:
-        """The smallest loss that the planned suite shows with a power of 80%."""
+        """The smallest loss that the planned suite would detect with a power of 80%."""
         return self.variance.compute_detectable_loss(self.questions, self.before, self.after)
 
     @property
     def needed(self) -> int | None:
-        """The number of questions needed to show the loss with the planned epochs; None if more than a billion."""
+        """The number of questions needed to detect the loss with the planned epochs; None if more than a billion."""
         try:
             return self.variance.count_questions_needed(self.loss, self.before, self.after)
         except ValueError:
@@ -96,7 +96,7 @@ class DetectableLoss:
 
     @property
     def with_twice_the_questions(self) -> float:
-        """The smallest loss that twice the questions would show, with the same number of epochs."""
+        """The smallest loss that would be detectable with twice the questions and the same number of epochs."""
         return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
 
     @property
@@ -113,7 +113,7 @@ def estimate_expenses(
     """Estimate the cost of each benchmark.
 
     Args:
-        price: function that returns the cost in US dollars of a usage of the new model; None keeps the earlier costs.
+        price: function from a usage to its cost in US dollars with the new model; None keeps the earlier costs.
     """
     return [_estimate_expense(part, baseline, price) for part in asked]
 
@@ -188,7 +188,7 @@ def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> li
 
 
 def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
-    """Pair the first two scored epochs of each question."""
+    """Pair the scores of the first two scored epochs of each question."""
     pairs = []
     for rows in group_by_question(tally).values():
         scores = [score for row in rows if (score := get_score(row, metric)) is not None]
@@ -262,7 +262,7 @@ def _estimate_variance(
     pairs: Sequence[Pair],
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate a difference's variance from two earlier runs, else from epochs, else as for two independent runs."""
+    """Estimate a difference's variance from two earlier runs, else from epochs, else as if runs were independent."""
     from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
     within = estimate_within_variance(scores.values())
@@ -307,10 +307,11 @@ def estimate_derived_variance(
 
     The variance is the squared jackknife error of the difference times the number of questions, because the error of a
     derived metric also shrinks with the square root of this number. The difference is between two earlier runs. If only
-    the baseline exists, two independent runs with its variance are assumed. The effect of more epochs is not estimated.
+    the baseline exists, two independent runs with the baseline's variance are assumed. The effect of more epochs is not
+    estimated.
 
     Returns:
-        None if the metric is undefined on all of these cases, or after leaving out one of the groups of clusters.
+        The variance and its source; None if the metric is undefined on all cases, or without a group of clusters.
     """
     from evalsuite.stats.power import DifferenceVariance
 

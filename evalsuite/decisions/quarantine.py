@@ -58,7 +58,7 @@ class Quarantine:
 
     @property
     def ended(self) -> list[QuarantineEntry]:
-        """The entries whose last day has passed, so that their cases count in decisions again."""
+        """The entries whose last day has passed; their cases count in decisions again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
     def find_entry(self, benchmark: str, sample: str) -> QuarantineEntry | None:
@@ -104,7 +104,7 @@ def _parse_entry(case: object, where: str) -> QuarantineEntry:
 
 
 def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
-    """Reverse `Quarantine.plain`; None gives an empty quarantine."""
+    """Decode the JSON data of a quarantine; None gives an empty quarantine."""
     if not plain:
         return Quarantine()
     return Quarantine(tuple(QuarantineEntry(**entry) for entry in plain["entries"]), plain["today"])

@@ -48,7 +48,7 @@ class Status(IntEnum):
     GATE_MISSED = 10
     REGRESSION = 11
     INCOMPLETE = 12
-    DETACHED = 13  # A batch is unfinished. Only a session ends with this status, never a verdict.
+    DETACHED = 13  # A batch is unfinished. A session can end with this status, but a verdict never has this status.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Verdict:
     reasons: tuple[str, ...]  # The reasons for the status, most important first.
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    # One line per cause of errors of the run itself, which nothing excuses. `reasons` begins with the same lines.
+    # One line per cause of errors of the run itself, which cannot be excused; also the first lines of `reasons`.
     faults: tuple[str, ...] = ()
     against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def reasons_beyond_gates(self) -> list[str]:
-        """The reasons that are not about a decision on a gate."""
+        """The reasons that do not concern the decision on a gate."""
         stated = tuple(f"gate {decision.gate.text}" for decision in self.decisions)
         return [reason for reason in self.reasons if not reason.startswith(stated)]
 
@@ -102,13 +102,13 @@ class _Findings:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
-    # A text with the number of selected cases, for each benchmark of which the command line selected only some cases.
+    # A text with the number of selected cases, by benchmark; only benchmarks with some cases left out.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
 def _explain_incomplete(findings: _Findings) -> Iterator[str]:
     stopped = explain_interruption(findings.run.info)
-    # The verdict's first line already states a fault of the run itself.
+    # Leave out faults of the run itself, because the verdict's first line already states them.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
     settings = findings.run.info.get("settings", {})
@@ -126,7 +126,7 @@ def _explain_incomplete(findings: _Findings) -> Iterator[str]:
 
 
 def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[str]]]:
-    """Yield each status with its headline and its reasons, the most serious status first."""
+    """Yield each status with its headline and its reasons (perhaps none), the most serious status first."""
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
     yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
@@ -205,7 +205,7 @@ def _qualify_headline(findings: _Findings) -> Iterator[str]:
 
 
 def _hash_verdict(verdict: Verdict, run: Run) -> str:
-    """Hash the content of a verdict and each case's outcome."""
+    """Compute a hash of a verdict's content and of each case's outcome."""
     said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
     gates = [
         [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)] for each in verdict.decisions
@@ -264,10 +264,10 @@ def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[Ga
 
 
 def _describe_partial_selection(run: Run) -> dict[str, str]:
-    """State the number of selected cases for each benchmark that the command line selects only in part."""
+    """State the number of selected cases for each benchmark of which the command line selects only some cases."""
     found = {}
     for name, entry in run.info.get("collected", {}).items():
-        # Count the run's cases, too, because a resumed run contains the cases of its earlier sessions.
+        # Also count the cases in the run's records, because a resumed run contains the cases of its earlier sessions.
         there = len(run.benchmarks[name].tally) if name in run.benchmarks else 0
         selected = max(entry["selected"], there)
         if selected < entry["cases"]:
@@ -277,7 +277,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
 
 
 def _join_undecided(findings: _Findings) -> str:
-    """Return a headline if gates were not decided because only some cases were selected; else an empty text."""
+    """Return the headline of a run whose gates were not decided because only some cases were selected; else ""."""
     reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
     return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
 
@@ -287,7 +287,7 @@ def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> st
 
 
 def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Add a description of the samples to a decision; change it to `no data` for selected cases and unknown prices."""
+    """Describe the samples in a decision; change the decision to `no data` for selected cases or unknown prices."""
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
@@ -383,8 +383,8 @@ def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
-            # Raise the confidence of the final check if the run could have been decided early, because both share the
-            # error.
+            # Raise the confidence of the final check if early checks were possible, because both share the error
+            # probability.
             last = replace(gate, confidence=compute_final_confidence(gate.confidence))
         decided = decide_gates([last], {**_find_judges(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
