@@ -42,7 +42,7 @@ FINISH = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
 def read_generation(body: Mapping[str, Any]) -> ChatRequest:
-    """Convert a request of the generateContent API into one of chat completions.
+    """Convert a request of the generateContent API into a request of the chat completions API.
 
     Raises:
         BadRequest: a field is malformed, or a chat model does not support it.
@@ -226,7 +226,7 @@ def generation_object(completion: Completion, model: str, number: int) -> dict[s
 
 
 def generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the chunks of a streamed answer; see `generation_object`. The last one has finish reason and usage."""
+    """Make the chunks of a streamed answer; the last chunk has finish reason and usage; see `generation_object`."""
     (candidate,) = generation["candidates"]
     head = {name: generation[name] for name in ("modelVersion", "responseId")}
     parts = [

@@ -34,7 +34,7 @@ STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filte
 
 
 def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
-    """Convert a request of the Messages API into one of chat completions.
+    """Convert a request of the Messages API into a request of the chat completions API.
 
     Raises:
         BadRequest: a field is malformed, or a chat model does not support it.

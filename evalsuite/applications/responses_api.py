@@ -22,7 +22,7 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # The model gets neither, because `CaseApi` stores responses and copies the metadata into its answer.
+        # `CaseApi` itself stores responses, and copies the metadata into its answer.
         *("store", "metadata"),
     }
 )
@@ -36,7 +36,7 @@ LOGPROBS = "message.output_text.logprobs"
 
 
 def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
-    """Convert a request of the Responses API into one of chat completions."""
+    """Convert a request of the Responses API into a request of the chat completions API."""
     items = body.get("input")
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
@@ -59,7 +59,7 @@ def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides:
 
     Args:
         before: the messages before `previous_response_id`.
-        overrides: the run's parameters, which replace those of the request.
+        overrides: the run's parameters, which replace the request's own parameters.
 
     Raises:
         BadRequest: the request asks for an answer in the background, which nobody would store.

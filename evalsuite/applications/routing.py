@@ -54,7 +54,7 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
 
 
 def _patch(library: Any) -> None:
-    """Wrap the transports of a library once; outside of a case they behave as before."""
+    """Wrap the transports of a library once; outside of a case, the transports behave as before."""
     if library.HTTPTransport.handle_request.__module__ == __name__:
         return
     send, send_async = library.HTTPTransport.handle_request, library.AsyncHTTPTransport.handle_async_request

@@ -101,7 +101,7 @@ def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     if not isinstance(given, dict):
         given = {}
     if {"args", "kwargs"} <= given.keys():
-        # The instrumentation of smolagents stores a Python call.
+        # The instrumentation of smolagents stores a call as `args` and `kwargs` of Python.
         names = _parse(attributes.get("tool.parameters") or "{}")
         given = {**dict(zip(names, given["args"], strict=False)), **given["kwargs"]}
     return given, _write_json(result)

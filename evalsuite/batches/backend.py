@@ -336,7 +336,7 @@ class BatchBackend:
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
-        """Fetch a file's lines; fetch the file again if lines are unreadable, and skip them in the end."""
+        """Fetch a file's lines; fetch the file again if lines are unreadable, and finally skip these lines."""
         for _ in range(FETCHES):
             content = await self._ask_until_answered(partial(self._server.fetch, file))
             if content is None:
@@ -359,7 +359,7 @@ class BatchBackend:
         return {key for key, _ in results}
 
     def _report_missing(self, keys: Sequence[str], state: BatchState) -> None:
-        """Report and fail the requests that have an answer in no file of a batch."""
+        """Report and fail the requests whose answer is in no file of a batch."""
         if state.status == "completed" and not keys:
             return
         refused, about, reason = explain_missing(keys, state)

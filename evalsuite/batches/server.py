@@ -93,7 +93,7 @@ class BatchServer:
         return await self._backend.call_client(ask)
 
     async def find_batch(self, mark: str) -> BatchState | None:
-        """Find the batch with this marker in its metadata among the latest batches; None if there is none."""
+        """Find the batch with this marker in its metadata among the latest batches; None if no batch has the marker."""
 
         async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)

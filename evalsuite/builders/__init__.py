@@ -1,4 +1,4 @@
-"""Builders for `evalsuite build NAME`: each makes a benchmark's data from their sources."""
+"""Builders for `evalsuite build NAME`: each makes a benchmark's data from its sources."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _make_environ(job: ShardJob) -> dict[str, str]:
 
 
 def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
-    """Send records until the session has ended, then send the remaining ones."""
+    """Send records until the session has ended, then send the remaining records."""
     sent = 0
     while True:
         ended = process.poll() is not None

@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequ
     """Add the arguments that a table describes, one per line; a text after an empty line becomes the epilog.
 
     A line consists of an argument's flags and placeholder, two spaces or more, and the help, which may continue on
-    indented lines. `name=` before them names the attribute. After the placeholder, `?`, `*` and `+` mean the same as in
-    argparse; an option with `*` may be repeated. An option without placeholder is a switch.
+    indented lines. `name=` before the flags names the attribute. After the placeholder, `?`, `*` and `+` mean the same
+    as in argparse; an option with `*` may be repeated. An option without placeholder is a switch.
 
     Args:
         required: the names of options that must be given.

@@ -158,7 +158,7 @@ def _select_questions(
 def _explain_obstacle(
     common: CommonQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
-    """Explain why a metric cannot be compared; empty if it can."""
+    """Explain why a metric cannot be compared; empty if the metric can be compared."""
     name = baseline.folder.name
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"

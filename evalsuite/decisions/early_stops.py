@@ -45,8 +45,9 @@ NOTHING: Any = object()  # Placeholder that pads the shorter parts in `interleav
 class PlannedOrder(Generic[T]):
     """Holds back each result until all results planned before it have arrived.
 
-    The confidence sequences assume a random sample. The first results to arrive are not such a sample, because correct
-    answers may be faster than wrong answers. So results are used in the planned order, not in the order of arrival.
+    The confidence sequences assume a random sample. The first results to arrive are not a random sample, because
+    correct answers may be faster than wrong answers. So results are used in the planned order, not in the order of
+    arrival.
 
     Args:
         ids: all items, in an order that was chosen before the first request.

@@ -106,7 +106,7 @@ class Gate:
         return self.benchmark in {"*", benchmark}
 
     def is_met_by(self, estimate: Estimate) -> bool:
-        """Tell whether an estimate meets the gate; if the gate has a confidence, the interval's bound must meet it."""
+        """Tell whether an estimate (with a confidence, the bound of the estimate's interval) meets the gate."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -389,7 +389,7 @@ def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
 
 
 def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
-    """Describe how many cases were scored and why the others were not, and name the first three unscored cases."""
+    """Describe how many cases were scored and why other cases were not, and name the first three unscored cases."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
         write_count(causes["error"], "error") if causes["error"] else "",

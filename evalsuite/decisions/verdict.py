@@ -66,7 +66,7 @@ class Verdict:
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The pull request's
-    # comment, `summary.json`, the HTML page and the step summary show the id, so that readers can match them.
+    # comment, `summary.json`, the HTML page and the step summary show the id, so that readers can match these texts.
     id: str = ""
 
     @property
@@ -316,7 +316,7 @@ def _describe_draw(run: Run, benchmark: str) -> str:
 
 
 def _describe_quarantine(run: Run, benchmark: str) -> str:
-    """State how many of a benchmark's cases are in quarantine; empty if no case is."""
+    """State how many of a benchmark's cases are in quarantine; empty if no case is in quarantine."""
     held = run.info.get("quarantined", {}).get(benchmark, 0)
     return f"{write_count(held, 'case')} in quarantine" if held else ""
 

@@ -111,7 +111,7 @@ class Answers:
             )
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Store a completion with the next transaction. If the key already has a completion, keep the first one."""
+        """Store a completion with the next transaction, unless the key already has a completion."""
         asked, parts = split_large_strings(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
         row = (key, answered, compute_checksum(key, asked, answered), self._session, time.time())
@@ -144,7 +144,7 @@ class Answers:
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
-        """Record how a call ended: a `failed` call may have been billed, a `refused` one was not."""
+        """Record how a call ended: a `failed` call may have been billed, a `refused` call was not."""
         cost, prompt, completion = (
             (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         )

@@ -177,7 +177,7 @@ class Database:
             self._closed = True
             if not self.read_only:
                 # Merge the write-ahead log into the file, so that the file is readable on read-only media. If other
-                # processes have the file open, the last one that closes it does this.
+                # processes have the file open, the last process that closes the file merges the log.
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA journal_mode = DELETE")

@@ -128,8 +128,8 @@ class MetricAgreement:
     metric: str
     outputs: int  # The number of predictions for which the metric has a value.
     agreement: Mapping[str, Correlation]  # The correlations by their names in `MEASURES`.
-    # For each measure, the correlation of `FIRST` minus that of this metric, over predictions that have both metrics;
-    # empty for `FIRST` itself.
+    # For each measure, the correlation of `FIRST` minus the correlation of this metric, over predictions that have both
+    # metrics; empty for `FIRST` itself.
     behind: Mapping[str, Correlation]
 
 
@@ -202,9 +202,9 @@ def _list_measures(
 ) -> dict[str, Statistic]:
     """Return a function for each entry of `MEASURES`; its argument is an array of indices of predictions.
 
-    Two measures compare only predictions for the same reference. One is Kendall's tau-b per reference, averaged over
-    predictions. The other is the share of pairs with different ratings that metric and people order alike. A tie in the
-    metric counts half.
+    Two measures compare only predictions for the same reference: Kendall's tau-b per reference, averaged over
+    predictions, and the share of pairs with different ratings that metric and people order alike (a tie in the metric
+    counts half).
     """
     import numpy as np
 

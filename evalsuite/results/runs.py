@@ -56,7 +56,7 @@ class GuardedMetric:
 
 
 def get_failure(metric: object) -> str:
-    """Return why a derived metric's last computation failed; empty if it did not fail."""
+    """Return why a derived metric's last computation failed; empty without a failure."""
     return metric.failure if isinstance(metric, GuardedMetric) else ""
 
 

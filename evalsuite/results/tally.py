@@ -45,7 +45,7 @@ Question = tuple[str, str]  # A sample's id without its mode, then the mode.
 
 
 def remove_mode(sample: str, mode: str) -> str:
-    """Remove the mode from the end of a sample's id; only benchmarks with several modes append it to the id."""
+    """Remove the mode from the end of a sample's id; only benchmarks with several modes append the mode."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
 

@@ -56,7 +56,7 @@ class LazySamples(Sequence[Sample]):
         return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:
-        """Create one sample; a slice gives new lazy samples instead."""
+        """Create one sample; for a slice, return new lazy samples."""
         if isinstance(at, slice):
             return LazySamples(self.ids[at], self._make)
         return LazySample(self.ids[at], self._make).sample

@@ -115,7 +115,7 @@ class Matches:
 
 
 def matches(pattern: str | re.Pattern[str]) -> Matches:
-    """Score `matches`: 1.0 if the pattern occurs anywhere in the answer; `^` and `$` anchor it.
+    """Score `matches`: 1.0 if the pattern occurs anywhere in the answer; `^` and `$` anchor the pattern.
 
     Raises:
         SettingsError: the pattern is not a regular expression.
@@ -142,7 +142,7 @@ class OneOf:
         return scores
 
     def find_label(self, answer: str) -> str | None:
-        """Find the answer's label: the answer equals it, or contains it as a whole word and contains no other label."""
+        """Find the label that equals the answer, or else the only label that the answer contains as a whole word."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]

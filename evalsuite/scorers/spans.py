@@ -103,8 +103,8 @@ def span(
         metric: the name of the score instead of `span`, for a benchmark with several of these scorers.
         operation: the operation of the spans: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or another.
         count: how many spans must match: a number, or a minimum and a maximum (None means no maximum).
-        after: each matching span must begin after the first span of this name has ended.
-        under: only spans within a span of this name count, at any depth.
+        after: the name of another span; each matching span must begin after the first such span has ended.
+        under: the name of a span within which the matching spans must be, at any depth.
         seconds: maximum sum of the durations of the matching spans.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any
 MOST_ROWS, MOST_CELL = 100_000, 16 << 20
 """Maximum rows of a result, and maximum bytes of a cell."""
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-# A second statement raises Warning in Python 3.11.
+# In Python 3.11, a second statement raises `Warning`.
 FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)
 _DISTINCT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`)|\bdistinct\b""", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"year\s*\(\s*curdate\s*\(\s*\)\s*\)", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Scores episodes: compares the tool calls, or the final state of the world, with the expected ones.
+"""Scores episodes: compares the tool calls, or the final state of the world, with the expected calls or state.
 
 Precision is the share of the made calls that were expected. Recall is the share of the expected calls that were
 made. Each call counts once. The alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil
@@ -263,7 +263,7 @@ def tool_calls(
             see `agrees`.
         expected: the expected calls, or a function of the sample that returns them; by default the sample's
             `metadata["calls"]`. For the forms of a call see `read_call`.
-        repeats: whether repeated identical calls count; if False, only the first of them counts.
+        repeats: whether repeated identical calls count; if False, only the first of these calls counts.
 
     Raises:
         ScoringError: the order is unknown.

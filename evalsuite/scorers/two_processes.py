@@ -133,7 +133,7 @@ def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
 def _find_value_kind(value: Any) -> str | None:
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
-    if isinstance(value, io.IOBase):  # A file would be read to its end.
+    if isinstance(value, io.IOBase):  # Refuse a file, because iteration would read the file to its end.
         return None
     if _is_table(value):
         return "table"
@@ -372,7 +372,7 @@ class CheckProcess:
     def request_operation(
         self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, makes: Any = None
     ) -> Any:
-        """Let the answer's process perform an operation; raise the exception that it raises.
+        """Let the answer's process perform an operation; raise the exception that the operation raises.
 
         `makes` names the class whose object the tests make by this operation.
         """
@@ -431,7 +431,7 @@ class CheckProcess:
         return error
 
     def _find_error_class(self, bases: list[str]) -> type[BaseException]:
-        """Find the exception class of this name in the tests or among the built-in ones, or make an empty one."""
+        """Find the exception class of this name in the tests or among the built-in classes, or make an empty class."""
         name, *others = bases
         if name in self._errors:
             return self._errors[name]

@@ -54,7 +54,7 @@ class UnitTests:
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
         names = list_unbound_names(tree) - list_bound_names(before) - _list_used_modules(tree)
-        if not names and not self.entry_point:  # MBPP has a task whose function is named `sum`.
+        if not names and not self.entry_point:  # One task of MBPP has a function with the built-in name `sum`.
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
             inner = [call for call in calls if not any(isinstance(part, ast.Call) for part in list(ast.walk(call))[1:])]
             names = _list_names(inner[0].func) if inner else set()
@@ -197,8 +197,8 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the code block that defines the functions that the tests call. Without such a block, the
-    program is all blocks, or the whole answer if it has no block; the fact `form` states which (see `find_program`).
+    The program is the code block that defines the functions that the tests call. Without such a block, the program is
+    all blocks, or the whole answer if it has no block; the fact `form` states the choice (see `find_program`).
 
     The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
     `entry_point`, `prompt`), MBPP's (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or pairs of
@@ -207,8 +207,8 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
     Assertions run in a second process that never sees the answer's code. Only plain values pass between the two
     processes, so an answer cannot pass by changing how Python compares or parses. A check runs in the answer's process
-    if it gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's
-    output, input, files or source code. Only the check determines this, never the answer.
+    if it gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's output,
+    input, files or source code. Only the check determines the process, never the answer.
 
     The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
 

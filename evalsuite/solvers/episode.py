@@ -182,7 +182,7 @@ class Episode:
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
-        """Name the limit that the episode has reached; empty if it has reached no limit."""
+        """Name the limit that the episode has reached; empty if no limit is reached."""
         limits = (
             ("time limit", self.tool_seconds, self.loop.seconds),
             ("token limit", self.tokens, self.loop.tokens),

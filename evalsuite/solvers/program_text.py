@@ -69,7 +69,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
 
     Candidates are read in this order: CommonMark's fenced blocks (the last block first), fences anywhere in a line, all
     blocks joined, code without a fence; then the same in the answer without HTML's escapes. The first candidate that
-    parses and prints is the program. If no candidate does, the last block is the program. Commands of
+    parses and prints is the program. If no candidate parses and prints, the last block is the program. Commands of
     notebooks (`!pip`, `%matplotlib`) are removed.
     """
     text = text[:LONGEST]
@@ -210,7 +210,7 @@ def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_o
 
 
 def _list_defined_names(tree: ast.Module) -> set[str]:
-    """List the names that a program itself defines at its top level, not those that it imports."""
+    """List the names that a program itself defines at its top level, without imported names."""
     return list_bound_names(
         ast.Module([node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)], [])
     )

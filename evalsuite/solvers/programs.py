@@ -222,12 +222,12 @@ def program_of_thought(
 ) -> ProgramOfThought:
     """Ask for one program and run it in the sandbox.
 
-    `find_program` finds the program; the fact `form` has the form in which it was found. The stripped output of the
-    program is the answer. The answer is empty if no program was found, or if the program fails or takes too long. The
-    fact `program` has the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact `package`
-    names it) or `timed out`. The fact `sandbox` names the tier, and the fact `files` lists the files that the program
-    wrote. An event of the kind `program` has `code`, `stdout`, `error`, `timed_out` and `seconds`, and, if the program
-    wrote any, `figures` and `files` (see `Execution.files`).
+    `find_program` finds the program; the fact `form` tells in which form the program was found. The stripped output of
+    the program is the answer. The answer is empty if no program was found, or if the program fails or takes too long.
+    The fact `program` has the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact
+    `package` names the package) or `timed out`. The fact `sandbox` names the tier, and the fact `files` lists the files
+    that the program wrote. An event of the kind `program` has `code`, `stdout`, `error`, `timed_out` and `seconds`,
+    and, if the program wrote any, `figures` and `files` (see `Execution.files`).
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the

@@ -43,7 +43,7 @@ class Functions:
     the answer.
     """
 
-    system: str = _FUNCTIONS_SYSTEM  # The system message; empty for none.
+    system: str = _FUNCTIONS_SYSTEM  # The system message; empty for no message.
     finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
 
     def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
@@ -88,7 +88,7 @@ class Functions:
 
 
 def _number_calls(completion: Completion) -> list[ToolCall]:
-    """Give the calls distinct ids, because some servers send none or the same id twice."""
+    """Give the calls distinct ids, because some servers send no ids or the same id twice."""
     ids = [call.id for call in completion.tool_calls]
     distinct = all(ids) and len(set(ids)) == len(ids)
     return [

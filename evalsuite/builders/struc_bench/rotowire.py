@@ -143,7 +143,7 @@ def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) ->
     return bool(column.first) and (values.get(column.first, ""), value) in read_number_pairs(sentence)
 
 
-# Cached, because each sentence is searched for every row and column.
+# Cache the result, because each sentence is searched for every row and column.
 @lru_cache(maxsize=256)
 def read_numbers(sentence: str) -> frozenset[str]:
     """Return all whole numbers of a sentence as digits, including number words up to 99."""

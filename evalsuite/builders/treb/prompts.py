@@ -86,7 +86,7 @@ Answer a question about a table, in the language of the question. Write the answ
 
 Question: {question}"""
 
-# The paper's criteria for single-step questions and for chains of steps; the definitions are ours.
+# The paper's criteria for single-step questions and for chains of steps; the definitions are evalsuite's own.
 MARKS = {
     "accuracy": "the answer is right and complete by the table alone",
     "relevance": "the question has exactly one answer, and somebody with this table would ask it",
