@@ -1,4 +1,4 @@
-"""Export runs to other tools; text that a spreadsheet would run as a formula is escaped."""
+"""Export runs to the formats of other tools, and escape text that a spreadsheet would run as a formula."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDTH = 2 * NormalDist().inv_cdf(0.975)  # Width of a normal 95% interval, in st
 
 
 def make_lm_eval_results(run: Run) -> dict[str, Any]:
-    """Convert a run to lm-eval's results; standard errors come from the 95% intervals, so they account for clusters."""
+    """Convert a run to lm-eval's results; standard errors come from the 95% intervals, which account for clusters."""
     benches = run.benchmarks
     return {
         "results": {name: {"alias": name, **_make_lm_eval_values(run, name)} for name in benches},
@@ -97,7 +97,7 @@ def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 
 
 def make_inspect_file_name(run: Run, benchmark: str) -> str:
-    """Name the file as inspect does, beginning with the time, because inspect's viewer ignores other names."""
+    """Begin the file's name with the time, as inspect does, because inspect's viewer ignores files with other names."""
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
     parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]
     return f"{'_'.join(parts)}.json"

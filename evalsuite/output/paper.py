@@ -107,7 +107,7 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
 
 
 def rate_significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Map (benchmark, run) to significance stars for the p-value of the run's difference from the first run."""
+    """Map each benchmark and run to significance stars for the run's difference from the first run."""
     stars = {}
     for name in {name for run in runs for name in run.benchmarks}:
         table = make_paired_table(runs, labels, name)
@@ -181,7 +181,7 @@ def _write_hashes(tally: Tally) -> str:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash the named fingerprints of all cases; return `unknown` if a case of an older run lacks the first of them."""
+    """Hash the named fingerprints of all cases; return `unknown` if a case (of an older run) lacks the first name."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))

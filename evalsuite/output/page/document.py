@@ -1,7 +1,7 @@
-"""The page as one HTML file: hand-written parts, combined without changes, under a strict content policy.
+"""Builds a run's page as one HTML file from hand-written parts, with a strict content security policy.
 
-A run's cases are stored as rows, one per case, and as chunks of unchanged lines of `records.jsonl`. Each line is
-parsed once, to make its row.
+For a run's cases, the page has rows (one per case) and chunks (unchanged lines of `records.jsonl`). Each line of
+`records.jsonl` is parsed only once, to make the case's row.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def join_scripts() -> str:
 
 
 def build_content_policy(script: str, *styles: str) -> str:
-    """Build the content security policy: it allows this script and its chunks, these styles, and nothing else."""
+    """Build a content security policy that allows only this script, the chunks that it loads, and these styles."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -114,7 +114,7 @@ def _hash_script(text: str) -> str:
 
 
 def encode_safe_json(value: Any) -> str:
-    """Encode JSON that is safe inside a script element, whatever a model wrote into it."""
+    """Encode a value as JSON that is safe inside a script element, even if a model wrote HTML or script tags."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -131,11 +131,11 @@ def pack(data: bytes) -> str:
 
 
 def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Compress and encode data like `pack`, but piece by piece."""
+    """Compress and encode texts piece by piece; the joined result decodes like the result of `pack`."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
         left += compressor.compress(piece.encode("utf-8", "replace"))
-        # Three bytes become four letters, so only the last piece needs padding.
+        # Encode whole groups of three bytes (four base64 letters), so that only the last piece needs padding.
         whole = len(left) - len(left) % 3
         yield base64.b64encode(left[:whole]).decode("ascii")
         left = left[whole:]
@@ -143,7 +143,7 @@ def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class Chunks:
-    """Stores chunks in the page or in a folder next to the page; compresses several chunks at a time."""
+    """Stores chunks of records in the page or in a folder next to the page; compresses several chunks at a time."""
 
     def __init__(self, folder: Path, *, beside: bool) -> None:
         self._folder, self._beside = folder / FOLDER, beside
@@ -165,7 +165,7 @@ class Chunks:
         self._pool.shutdown(cancel_futures=True)
 
     def add(self, name: str, data: bytes) -> None:
-        """Add a chunk under a name of letters, digits and `-`."""
+        """Add a chunk; the name may contain letters, digits and `-`."""
         self._waiting.append((name, self._pool.submit(pack, data)))
         while len(self._waiting) > IN_FLIGHT:
             self._keep_first()
@@ -189,7 +189,7 @@ class Chunks:
         draft = file.with_name(f".{file.name}.draft")
         with draft.open("w", encoding="ascii") as stream:
             stream.write(f'keepChunk({json.dumps(name)},"')
-            # The compressed text contains only letters, digits and a few signs that are safe within quotes.
+            # Do not escape the compressed text, because it is base64, which is safe within quotes.
             stream.writelines(packed)
             stream.write('")\n')
         draft.replace(file)
@@ -202,7 +202,7 @@ class Chunks:
 
 
 CHUNK = 1 << 20  # Bytes of records in one chunk, which the browser loads to show one case.
-ASKED, ANSWERED, EXPECTED = 160, 160, 80  # Maximum characters of a case's texts that the list shows.
+ASKED, ANSWERED, EXPECTED = 160, 160, 80  # Maximum characters of question, answer and target in the list of cases.
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
@@ -229,7 +229,7 @@ def read_cases(
 
 
 def _list_whole_lines(file: Path) -> Iterator[bytes]:
-    """Yield complete lines; a last line without a line end is unfinished, perhaps because its run was killed."""
+    """Yield complete lines; omit a last line without a line end, because the process may have been killed."""
     with file.open("rb") as stream:
         yield from (line for line in stream if line.endswith(b"\n"))
 
@@ -283,10 +283,10 @@ PARTS = (
 
 
 class CaseTable:
-    """Rows by case id; if a case is added twice, the later row counts. Use the table in a `with` block."""
+    """The page's rows by case id; if a case is added twice, the later row counts. Use the table in a `with` block."""
 
     def __init__(self) -> None:
-        # A database without a name is a temporary file, which keeps only a few megabytes in memory.
+        # Use SQLite's temporary database (with an empty name), which keeps only a few megabytes in memory.
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.execute('CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID')
         self._database.execute("BEGIN")
@@ -307,7 +307,7 @@ class CaseTable:
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
     def write_json_pieces(self) -> Iterator[str]:
-        """Yield a JSON array in pieces: the names of the parts, then all rows, sorted by benchmark and case id."""
+        """Yield a JSON array in pieces: first the names of a row's parts, then all rows by benchmark and case id."""
         yield f"[{dumps(PARTS)}"
         for (row,) in self._database.execute('SELECT row FROM cases ORDER BY benchmark, "case"'):
             yield f",{row}"
@@ -315,5 +315,5 @@ class CaseTable:
 
 
 def _encode_key(text: str) -> bytes:
-    # SQLite cannot store half of a surrogate pair as text.
+    # Encode the text, because SQLite cannot store half of a surrogate pair as text.
     return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Make the data that the page itself contains: verdict, gates, baseline, benchmarks, cost, report sections."""
+"""Make the overview of a run's page: verdict, gates, baseline, benchmarks, cost and report sections."""
 
 from __future__ import annotations
 
@@ -126,8 +126,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     """Estimate all metrics of a benchmark, over all cases and for each tag value."""
     tags = sorted({tag for row in measured.tally for tag in row.tags})
     metrics = _plain_metrics(measured, measured.tally)
-    # Read the failures before the tags, because a derived metric keeps only the failure of its last
-    # computation.
+    # Read failures before metrics by tag are computed, because a derived metric keeps only its last failure.
     failed = {metric: reason for metric in metrics if (reason := measured.explain_failure(metric))}
     missing = {
         metric: [row.case for row in rows]
@@ -143,7 +142,8 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
         "tags": {
             tag: {value: _plain_metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
-            # A tag with a different value for almost every case is a name rather than a group.
+            # Leave out tags with a different value for almost every case, because they identify cases instead of
+            # groups.
             if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
         },
     }
@@ -154,7 +154,7 @@ def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
 
 
 def select_estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Select the parts of `summarise_benchmark`'s results that the page shows."""
+    """Select the estimates that the page shows from the summaries of benchmarks."""
     return {
         name: {"": bench["metrics"]}
         | {
@@ -171,8 +171,7 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
     """Compare pairs of runs by every metric, over all questions and for each tag value.
 
     Args:
-        pairs: each pair's indexes of first and second run; p-values are corrected for the number of
-            pairs.
+        pairs: the indexes of the first and the second run of each pair.
     """
     ranges, rows = map_metric_ranges(runs), []
     for first, second in pairs:
@@ -206,7 +205,7 @@ def make_benchmark_rows(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -
 
 
 def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Make one row per benchmark that occurs in any of the runs, with each run's estimate."""
+    """Make one row per benchmark that occurs in any run, with the primary metric's estimate in each run."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
         benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
@@ -223,7 +222,7 @@ def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
-    """List metrics for which lower is better, as `benchmark.metric`, according to their declaration or a gate."""
+    """List as `benchmark.metric` the metrics for which lower is better, according to a declaration or a gate."""
     names = set()
     for run in runs:
         gates = read_gates(run)
@@ -237,7 +236,7 @@ def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
 
 
 def map_metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
-    """Map `benchmark.metric` to the declared bounds; if runs disagree, the first run's bounds count."""
+    """Map `benchmark.metric` to the metric's declared range; if runs disagree, the first run's range counts."""
     ranges: dict[str, tuple[float, float]] = {}
     for run in runs:
         for name, bench in run.benchmarks.items():
@@ -259,7 +258,7 @@ def convert_sections(sections: Iterable[Section], apart: Iterable[str] = SHOWN_A
 
 
 def convert_block(block: Block) -> dict[str, Any]:
-    """Convert a block of a report to the data from which the page shows it."""
+    """Convert a block (table, chart or passage) of a report to plain data for the page."""
     if isinstance(block, Table):
         block = drop_unmeasured_columns(block)
         return {
@@ -307,7 +306,7 @@ class PairedRuns:
     after: float | None = None  # The mean in the second run.
     # Second mean minus first mean, with its interval; None for fewer than two questions.
     difference: Estimate | None = None
-    pvalue: float | None = None  # two-sided p-value of no difference; None for fewer than two questions
+    pvalue: float | None = None  # Two-sided p-value for no difference; None for fewer than two questions.
 
 
 def compare_pair(
@@ -359,8 +358,8 @@ def _compare(pairs: Sequence[Pair], bounds: tuple[float, float] | None, comparis
     if shares and not repeated:
         pvalue = stats.mcnemar(before, after)
         if pvalue > 0.05 / comparisons:
-            # Tango's interval is asymptotic; if the exact test does not reject zero, the interval must
-            # include zero.
+            # Extend the interval to zero if the exact test does not reject zero, because Tango's interval is only
+            # asymptotic.
             ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedRuns(
         len(pairs),

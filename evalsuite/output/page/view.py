@@ -24,11 +24,11 @@ from evalsuite.results.run_folders import RunFolder, explain_interruption, repla
 from evalsuite.results.runs import load_run
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
-QUIET = 600.0  # If a run's lock is inconclusive: seconds without a new record until it counts as killed.
+QUIET = 600.0  # Seconds without a new record after which a run counts as ended if its lock is inconclusive.
 
 
 def is_in_progress(folder: RunFolder) -> bool:
-    """Tell whether a run is still being written to; False for a damaged run."""
+    """Tell whether a process is still writing a run's folder; false for a damaged run."""
     try:
         info = folder.info()
     except RunError:
@@ -47,7 +47,7 @@ def _find_last_write(folder: RunFolder) -> float:
 
 
 def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
-    """Write the page with the cases so far."""
+    """Write a running run's page with the cases that have ended; return their number."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
     measured = measure_run(run)
@@ -75,7 +75,7 @@ def follow_run(
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
-    # The run writes its own page when it ends, but this function may have replaced that page at the same moment.
+    # Write the final page again, because this function may have just replaced the page that the ended run wrote.
     write_final_page(folder, declarations)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # maximum characters of each text; `evalsuite report case --full` prints complete texts
 INDENT = 10
-# Read scores from a block's text, because workers send only the text. Only a label can begin a line.
+# Read the names of scores from a block's text, because workers send only the text. Only labels begin a line.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
@@ -35,13 +35,13 @@ def write_case_block(record: Record, *, most: int | None = MOST, scores: Collect
 
     Args:
         most: maximum characters of each text; None shows each text in full.
-        scores: names of the scores to show beside those with a reason; an empty collection shows all scores.
+        scores: names of further scores to show besides scores with a reason; an empty collection shows all scores.
     """
     return "\n".join(_write_labelled(label, text, most) for label, text in _list_parts(record, scores))
 
 
 def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
-    """Append the baseline's answer and scores for the same case; show the same scores as in `block`."""
+    """Append the baseline's answer and scores to a case's block; show only scores that the block also shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
     values = ", ".join(
@@ -82,7 +82,7 @@ LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
 def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
-    """List a gate's worst cases: the cases below their threshold, or else the cases with the lowest scores."""
+    """List a gate's worst cases: the cases below their threshold; if there are none, those with the worst scores."""
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [
@@ -106,7 +106,7 @@ def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
     uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
-    # Remove duplicates, because a missed gate's case may also be among the other failures.
+    # Remove duplicates, because a missed gate's worst case may also be among the uncovered failures.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
 
 
@@ -120,7 +120,7 @@ def write_case_blocks(
     """Yield for each case its name with outcome, and its block with the baseline's answer.
 
     Args:
-        metrics: names of the scores to show beside each benchmark's main metric; None shows all scores.
+        metrics: names of scores to show besides each benchmark's main metric; None shows all scores.
     """
     for case in cases:
         record = run.read(case)

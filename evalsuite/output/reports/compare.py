@@ -124,7 +124,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _find_bench(runs: Sequence[Run], name: str) -> RunBenchmark:
-    """Return the benchmark from the first run that has its code; without one, from the first run that includes it."""
+    """Return the benchmark from the first run that has its code, or else from the first run with the benchmark."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
@@ -197,7 +197,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
 
 
 def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Rank three or more runs by which run is better on each question, by the benchmark's primary metric."""
+    """Rank three or more runs by pairwise wins per question on the primary metric."""
     metric = _find_bench(runs, name).primary
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
@@ -215,7 +215,7 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
 
 
 def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List the metrics with different values, and one line for each metric that repeats another metric."""
+    """List the metrics with distinct values, and one line per metric whose values repeat another metric's."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return separate_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
@@ -225,7 +225,7 @@ def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
     whole = hashlib.sha256()
     for tally in tallies:
         for row in tally:
-            # Adding zero turns -0.0 into 0.0.
+            # Add zero, because this changes -0.0 to 0.0.
             whole.update(struct.pack("<d", row.scores[metric] + 0.0) if metric in row.scores else b"none")
     return whole.digest()
 
@@ -244,12 +244,12 @@ def make_radar_chart(
     primary: str | None,
     falls: Callable[[str], bool] = lambda _metric: False,
 ) -> Chart | None:
-    """Draw one polygon per run; None if the section already has a radar chart, or too few spokes are available.
+    """Make a radar chart with one polygon per run; None if the section already has a radar chart or too few spokes.
 
     A greater distance from the centre is always better, so metrics for which lower is better are left out.
 
-    The spokes are the metrics that are shares in every run. If these metrics are too few, the spokes are the values
-    of the first tag with enough values, each with the mean of the primary metric.
+    Each spoke is a metric with values from 0 to 1 in every run. If too few metrics are such shares, each spoke is a
+    value of the first tag with enough values, and shows the primary metric's mean.
     """
     drawn = any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks)
     if drawn:
@@ -285,7 +285,7 @@ def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> l
 
 
 def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
-    # The name is used as a file name.
+    # Replace other characters, because the chart's name is also a file name.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
 
@@ -312,7 +312,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
 
 
 def describe_drifts(courses: Sequence[MetricHistory]) -> str:
-    """List the metrics that have drifted, or state that no metric has drifted."""
+    """List the metrics whose values have drifted from a reference release, or state that none has."""
     lines = [line for course in courses for line in course.drifts()]
     return "\n".join(f"- {escape_markdown(line)}" for line in lines) or "No drift from a reference is shown."
 

@@ -51,7 +51,7 @@ def make_generic_section(
 
 
 def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
-    """Sort the most important metric first; the others keep their order."""
+    """Put the most important metric first; all other metrics keep their order."""
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
@@ -69,7 +69,7 @@ def _tabulate_all_cases(
 
 
 def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
-    """State, for each score that some cases lack, how many cases have the score."""
+    """State how many cases have each score that some cases lack."""
     scored = (
         (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally)) for run in runs for metric in metrics
     )
@@ -113,12 +113,12 @@ def _list_grouping_tags(tally: Tally) -> list[str]:
 
 
 def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric; if it is a share, also draw other shares, because shares have a common axis."""
+    """Draw the first metric; if it ranges from 0 to 1, also draw other such metrics, because they share the axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
         "bars",
-        # The chart's name is used as a file name.
+        # Replace other characters, because the chart's name is also a file name.
         re.sub(r"\W+", "_", f"{name}_by_{tag}"),
         f"{name}: {', '.join(drawn)} by {tag}",
         list(groups),
@@ -129,14 +129,14 @@ def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, group
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Tell whether a metric's declared range is 0 to 1; if it has no range, whether all its values lie in [0, 1]."""
+    """Tell whether a metric's declared range (or, if no range is declared, each value) is within 0 to 1."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)
     return all(0 <= value <= 1 for value in run.tally.values(metric))
 
 
-MOST_ATTEMPTS = 5  # maximum k in the table of attempts, which has a column for each k
+MOST_ATTEMPTS = 5  # Maximum k in the table of repeated attempts (pass@k), which has a column for each k.
 
 
 def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
@@ -167,7 +167,7 @@ def _make_pass_metric(name: str, tally: Tally) -> Cell:
 
 
 def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
-    """Warn about cases whose last answer reached the token limit, because their scores may say little."""
+    """Warn about cases whose last answer reached the token limit, because truncated answers may get wrong scores."""
     cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
         yield Passage(
@@ -178,7 +178,7 @@ def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator
 
 
 def warn_of_cut_off_judges(label: str, tally: Tally) -> Iterator[Passage]:
-    """Warn about truncated answers of judges; such an answer is never read as a score."""
+    """Warn about truncated answers of judges, which are never read as scores."""
     cut = sum(bool(row.facts.get("cut_off")) for row in tally)
     if cut:
         yield Passage(
@@ -198,8 +198,8 @@ class CaseMetric:
     """A metric that is not a mean over cases."""
 
     name: str  # The metric's name in gates and tables.
-    measure: Measure  # Computes the metric from a tally; returns None if the metric is undefined.
-    draw: _Draw | None = None  # Makes more tables and charts from a benchmark's name and a run's view; None for none.
+    measure: Measure  # Computes the metric from a tally of cases; returns None if the metric is undefined.
+    draw: _Draw | None = None  # Makes further tables and charts from a benchmark's name and a run's view, if given.
     lower_is_better: bool = False  # Whether lower values are better.
     # Lowest and highest possible value, to express a loss as a share of the range; None if the metric is unbounded.
     range: tuple[float, float] | None = None
@@ -210,7 +210,7 @@ class CaseMetric:
 
 
 def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Return a metric unchanged; make a metric from a function of a tally, with the function's name."""
+    """Convert a function of a tally to a metric with the function's name; return a metric unchanged."""
     if isinstance(metric, CaseMetric):
         return metric
     name = str(getattr(metric, "__name__", "<"))
@@ -222,7 +222,7 @@ def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
 def make_report_function(
     metrics: Sequence[CaseMetric], title: str, name: str
 ) -> Callable[[Sequence[RunView]], Section]:
-    """Make a benchmark's report function, which shows metrics, tags, and the tables and charts of these metrics."""
+    """Make a benchmark's report function, which shows all scores, tags, and the tables and charts of `metrics`."""
     return partial(_make_report, tuple(metrics), title, name)
 
 
@@ -239,7 +239,7 @@ def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Seq
 
 
 def _name_run_in_title(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
-    """Add the run to the title of a table or chart; `number` is 0 if there is a single run."""
+    """Add the run's label to the title of a table or chart; `number` is 0 if there is only one run."""
     if not number:
         return block
     title = f"{block.title}: {run.label}"

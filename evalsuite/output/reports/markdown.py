@@ -1,4 +1,4 @@
-"""Render sections as Markdown for GitHub. Numbers are rounded only here."""
+"""Render sections as Markdown for GitHub. Numbers in reports are rounded only in this module."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def render_table(table: Table) -> str:
 
 
 def render_terminal_table(table: Table) -> str:
-    """Render a table for a terminal, without control characters; `best` is written after a row's best value."""
+    """Render a table for a terminal, without control characters; the word "best" marks the best value of a row."""
     table = drop_unmeasured_columns(table)
     return _tabulate(table, _mark_best, [column.title for column in table.columns], "simple")
 
@@ -99,21 +99,21 @@ def _mark_best(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_passage(passage: Passage) -> str:
-    """Render a paragraph; or a model's text, verbatim in a folded block, and shortened unless `whole` is set."""
+    """Render a passage; a model's text is verbatim in a folded block, and shortened unless `whole` is set."""
     if not passage.folded:
         heading = f"### {escape_markdown(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
     words = passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
-    # Inside HTML, Markdown's escapes would be visible, and an empty line would end the HTML.
+    # Escape the title as HTML and remove empty lines, because in HTML Markdown's escapes would be visible.
     summary = html.escape(" ".join(passage.title.split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 
 def show_cell(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
-    # Escape the text, because an interval's brackets could become a link, and the `<` of a small p-value a tag.
+    # Escape text and p-values, because brackets could become a link, and the `<` of a small p-value a tag.
     text = write_plain_cell(cell, column)
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
@@ -123,7 +123,7 @@ def _emphasise(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_contents(sections: Sequence[Section]) -> str:
-    """Link to the sections by GitHub's anchors, on one line."""
+    """Return one line of links to the sections, by GitHub's anchors."""
     links = [f"[{escape_markdown(section.title)}](#{make_anchor(section.title)})" for section in sections]
     return " · ".join(links)
 
@@ -153,7 +153,7 @@ def format_number(value: float, column: Column) -> str:
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     scaled = value * 100 if column.style == "percent" else value
     text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
-    # A number that rounds to zero loses its minus sign.
+    # Remove the minus sign of a number that rounds to zero.
     return text if re.search("[1-9a-z]", text) else text.lstrip("-")
 
 
@@ -211,7 +211,7 @@ def write_decision_line(decision: GateDecision) -> str:
 
 
 def write_measured_line(decision: GateDecision) -> str:
-    """Name what a gate covers, with the measured value or the reason why the value is missing."""
+    """Name the metric that a gate checks, with its measured value or the reason why the value is missing."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{show_cell(estimate, Column('', 'number', 4))} {reason}".rstrip()

@@ -1,4 +1,4 @@
-"""Show a plan as tables: the expected expense of each benchmark, and the loss that each gated metric can show."""
+"""Show a plan as tables: each benchmark's expected expense, and each gated metric's detectable loss."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _make_amounts(usage: Usage | None) -> list[Cell]:
 
 
 def tabulate_detectable_losses(sights: Sequence[DetectableLoss]) -> Table:
-    """Tabulate the loss that each metric shows with a power of 80%, and the questions that the wanted loss needs."""
+    """Tabulate each metric's detectable loss (power 80%), and the questions needed to detect the wanted loss."""
     return Table("", SIGHTS, [_make_loss_row(sight) for sight in sights])
 
 
@@ -72,7 +72,7 @@ def _drop_infinite(value: float | None) -> float | None:
 
 
 def advise_on_loss(sight: DetectableLoss) -> str:
-    """Tell whether the wanted loss can be shown, and whether more questions or more epochs help."""
+    """State whether the wanted loss is detectable, and whether more questions or more epochs help."""
     name = str(sight.subject)
     drawn = sight.calibration
     fails = (

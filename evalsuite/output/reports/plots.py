@@ -1,4 +1,4 @@
-"""Draw charts as SVG files with matplotlib (extra `plots`); the same data give the same bytes."""
+"""Draw charts as SVG files with matplotlib (extra `plots`), so that equal data give identical files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
 
     try:
         with warnings.catch_warnings():
-            # A glyph that the font lacks is drawn as a box, even if -W turns warnings into errors.
+            # Ignore warnings, so that a glyph that the font lacks is drawn as a box even if -W turns warnings into
+            # errors.
             warnings.simplefilter("ignore")
             draw_chart(chart, file)
     except Exception:  # noqa: BLE001 - a picture never costs the verdict
@@ -58,13 +59,12 @@ def draw_chart(chart: Chart, file: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # With a fixed salt, no date, and text as text, equal charts give equal files that are small and
-    # searchable.
+    # A fixed salt makes files of equal charts equal; text that stays text makes files small and searchable.
     style: Any = {
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",
         "font.size": 10,
-        # A dollar sign in a tag must not start a formula.
+        # Do not parse formulas, because a tag may contain a dollar sign.
         "text.parse_math": False,
         "axes.axisbelow": True,
     }
@@ -98,7 +98,7 @@ def _scale_value(chart: Chart, value: float) -> float:
 
 
 def _find_points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
-    """Return the values, and the distances to the lower and upper ends of their intervals; nan for a missing number."""
+    """Return the values, and their distances to the lower and upper interval ends; nan for missing numbers."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value
@@ -196,7 +196,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
         middle, _ = _find_points(chart, series.values)
-        # A missing value is a gap in the line, and a polygon with a gap is not filled.
+        # Leave a gap in the line for a missing value, and do not fill a polygon with a gap.
         closed = [*middle, middle[0]]
         colour = COLOURS[index % len(COLOURS)]
         axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)

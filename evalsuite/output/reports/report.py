@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 LOWEST = 3  # Number of lowest-scoring cases that are shown per benchmark.
-LONGEST_TEXT = 500  # Maximum characters of each text that is shown for these cases.
+LONGEST_TEXT = 500  # Maximum characters of each text that is shown for a lowest-scoring case.
 MOST_CAUSES = 20
 
 
 def make_view(run: Run, name: str, label: str) -> RunView:
-    """Make the view of one benchmark of a run, for the report's section."""
+    """Make the view of one benchmark of a run, from which the benchmark's report section is built."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
     return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
@@ -71,7 +71,7 @@ def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) 
 
 
 def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
-    """Build all sections that follow the heading."""
+    """Build all sections of a run's report, without the heading."""
     sections = [_make_run_section(run, verdict)]
     if verdict.decisions:
         sections.append(_make_gates_section(verdict.decisions))
@@ -243,11 +243,11 @@ def _show_worst_cases(run: Run, shown: Collection[str]) -> list[Section]:
 
 
 def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
-    """Yield sort keys of the cases without the best score: first cases below their threshold, then the worst scores."""
+    """Yield sort keys of cases without the best score: cases below their threshold come first, then worst scores."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
         for row in cases
-        # Compare scores as they are printed, so that no listed case seems to have the best score.
+        # Compare rounded scores, so that no listed case seems to have the best score.
         if f"{(score := row.scores[metric]):.3f}" != f"{best:.3f}"
     )
 
@@ -285,7 +285,7 @@ MOST_FLIPS = 12  # Maximum changed cases that are shown, greatest losses first.
 
 
 def make_baseline_section(against: Against) -> Section:
-    """Build the report's section about a baseline."""
+    """Build the report's section about the comparison with a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []
     for subject, comparison, verdict in against.found:

@@ -1,6 +1,6 @@
 """The parts of a report as data: sections of tables, charts and passages, with unrounded numbers.
 
-`markdown.py` and `plots.py` convert sections to text and pictures; this module does not depend on their appearance.
+`markdown.py` and `plots.py` convert sections to text and pictures.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Table:
         columns: the table's columns.
         rows: the cells of each row, one for each column.
         note: the text below the table.
-        best: the value of each row to print in bold, or None; empty if the table prints no value in bold.
+        best: for each row, the value to print in bold, or None; empty if no value in the table is bold.
         folded: whether the table is folded among the details of its section.
     """
 
@@ -111,7 +111,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Text to read: a paragraph of Markdown, or (if `folded`) a model's text, shown verbatim in a folded block.
+    """A paragraph of Markdown or, if `folded` is true, a model's text, shown verbatim in a folded block.
 
     Attributes:
         title: the heading, or the visible line of the folded block.
@@ -169,7 +169,7 @@ def convert_cell(cell: Cell) -> Any:
 
 
 def drop_unmeasured_columns(table: Table) -> Table:
-    """Remove columns that contain only dashes; a note names the removed columns.
+    """Remove columns without any measured value; the table's note names the removed columns.
 
     If nothing at all was measured, all columns stay, because the table must show that nothing was measured.
     """
@@ -191,7 +191,7 @@ def drop_unmeasured_columns(table: Table) -> Table:
 
 
 def is_best(cell: Cell, column: Column, best: float | None) -> bool:
-    """Tell whether a cell contains the best number of its row."""
+    """Tell whether a cell contains the best number of its row, which is given as `best`."""
     value = cell.value if isinstance(cell, Estimate) else cell
     return best is not None and column.style != "text" and value == best
 
@@ -211,7 +211,7 @@ def separate_distinct_metrics(
     """Separate metrics with distinct values from metrics that repeat another metric; describe each repetition.
 
     Args:
-        values: all values of each metric, in the same order.
+        values: all values of each metric, with the cases in the same order.
     """
     kept: dict[tuple[object, ...], str] = {}
     repeated = []
@@ -224,7 +224,7 @@ def separate_distinct_metrics(
 
 @dataclass(frozen=True, slots=True)
 class LabelledCases:
-    """One row: its heading, its cases, and the view of the cases' run."""
+    """One row of a report's table: its heading, its cases, and the view of the run with these cases."""
 
     label: str
     tally: Tally

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
 LONGEST_COMMENT = 60_000  # Maximum characters of a comment; GitHub allows 65,536.
-MOST_CASES = 5  # Maximum failed cases that the comment shows, folded.
+MOST_CASES = 5  # Maximum failed cases that the pull request's comment shows in folded blocks.
 LARGEST_STEP_SUMMARY = 1_000_000  # Maximum bytes of a step summary; GitHub allows one MiB.
 MOST_REASONS, LONGEST_REASON = 20, 500
 """Maximum lines, and maximum characters per line, at the top of a report; `summary.json` has all reasons."""
@@ -60,7 +60,7 @@ def make_no_sections(_run: Run, _verdict: Verdict) -> Sequence[Section]:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The contents of a run's report, before anything is written."""
+    """The contents of a run's report, before files are written."""
 
     run: Run  # The run with its records.
     baselines: Sequence[Run]  # The runs that this run was compared with.
@@ -69,13 +69,13 @@ class RunReport:
     sections: Sequence[Section]  # The sections of the report.
 
     def render_text(self, pictures: Sequence[str] = ()) -> str:
-        """Render the report as Markdown, with the charts that were drawn."""
+        """Render the report as Markdown, with the pictures of the named charts."""
         text = "\n\n".join((self.top, render_contents(self.sections), render_sections(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw() else text + "\n"
 
     @property
     def top(self) -> str:
-        """The first lines of report and comment: the verdict, and its id in a hidden mark for programs."""
+        """The first lines of report and comment: the verdict, and a hidden mark with the verdict's id for programs."""
         return f"{write_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property
@@ -123,7 +123,7 @@ def find_baselines(run: Run) -> list[Run]:
 
 
 def write_comment(report: RunReport) -> str:
-    """Write the report's first screen and some failed cases, short enough for a comment on a pull request."""
+    """Write the report's most important sections and some failed cases, short enough for a pull request's comment."""
     text = report.top
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
@@ -144,7 +144,7 @@ def write_heading(verdict: Verdict, model: str | None) -> str:
     """Write the report's first lines: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape_markdown(model or 'no model')}: {verdict.headline}"]
     reasons = [*verdict.reasons, *verdict.remarks]
-    # A reason is shortened and put on one line, because it may quote a server's error page.
+    # Shorten each reason to one line, because a reason may quote a server's error page.
     lines += [f"- {escape_markdown(shorten_to_ends(line, LONGEST_REASON))}" for line in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
         lines.append(f"- and {len(reasons) - MOST_REASONS} more")
@@ -166,7 +166,7 @@ def append_step_summary(text: str, short: str) -> str:
 
 
 def append_step_output(verdict: Verdict) -> str:
-    """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return the reason of a failure."""
+    """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return the error message, if any."""
     target = os.environ.get("GITHUB_OUTPUT")
     return _append(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 

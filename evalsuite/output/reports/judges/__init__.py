@@ -74,17 +74,17 @@ class _SignatureGroup:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
-    # For each case and judge: whether some expected score comes from scores with a low total probability.
+    # For each case and judge, whether an expected score is based on scores with a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property
     def share(self) -> float | None:
-        """The share of cases whose expected values are based on a low probability; None if no case has any."""
+        """The share of expected scores based on a low total probability; None without any expected score."""
         return sum(self.little) / len(self.little) if self.little else None
 
 
 def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
-    """Make one row per run and signature, with its scores and cases; None if no score is judged."""
+    """Make one row per run and judge's signature, with scores and number of cases; None if no score is judged."""
     signed = [(view.label, *item) for view in views for item in _group_by_signature(view.tally).items()]
     if not signed:
         return None
@@ -117,7 +117,7 @@ def _group_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
 
 
 def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Yield, for each judge with weighted scores, whether any of its expected scores has a low total probability."""
+    """Yield for each judge whether any of its expected scores is based on scores with a low total probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):
@@ -139,7 +139,7 @@ DEBATE_NOTE = (
 
 
 def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Make rows for cases that one judge decided, debated cases, and all cases; None if debates were not on demand."""
+    """Make rows for cases that one judge decided, for debated cases, and for all; None if no debate was on demand."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]

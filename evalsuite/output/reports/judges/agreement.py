@@ -57,7 +57,7 @@ class RaterAgreement:
 
 
 def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
-    """Measure the agreement of ballots within cases: on verdicts, or on each aspect if one answer is scored."""
+    """Measure the agreement of a case's ballots: on verdicts, or on each aspect if only one answer is scored."""
     verdicts = [
         Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
         for case in cases
@@ -105,7 +105,7 @@ NOTE = (
 
 
 def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
-    """Make one row for all raters of a question, and one row per pair of raters; see `COLUMNS`."""
+    """Make one table row for all raters of a question, and one row per pair of raters."""
     things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
         (judge, agreement.question, f"all {len(agreement.raters)} {agreement.kind}", agreement.alpha, None, things)
@@ -205,7 +205,7 @@ PEOPLE_NOTE = (
 
 
 def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
-    """Measure the agreement of one score with people's labels; see `PEOPLE_COLUMNS`."""
+    """Measure the agreement of one score with people's labels; return the cells of `PEOPLE_COLUMNS`."""
     verdicts = any(label.verdicts is not None for label in list_labelled_scores(tally))
     measured = (None if verdicts and measure in OF_SCORES else measure(tally) for _, measure in MEASURES)
     return (*measured, _count_confusion(tally) or None, len(list_labelled_scores(tally)))

@@ -20,13 +20,13 @@ class JudgeVote:
 
     judge: str  # The debater's name, or the number of the repetition.
     model: str  # The judge's model.
-    swapped: bool  # Whether the second answer was shown first.
-    verdict: str | None  # The verdict in terms of the answers' own order; None if only one answer was scored.
+    swapped: bool  # Whether the judge saw the second answer first.
+    verdict: str | None  # The verdict, for answers in their original order; None if only one answer was scored.
     scores: Mapping[str, float]  # Scores by aspect if one answer was scored, else by the position of the answer.
 
     @property
     def first_shown(self) -> str:
-        """The answer that was shown first."""
+        """`first` or `second`, the answer that the judge saw first."""
         return "second" if self.swapped else "first"
 
 
@@ -106,7 +106,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class PairedChoice:
-    """One decision of a judge that can show a bias."""
+    """One decision of a judge, from which a bias can be measured."""
 
     sample: str  # The sample's id.
     judge: float  # Whether the judge chose the answer that the bias favours (1.0 or 0.0).
@@ -132,7 +132,7 @@ class Bias:
 
 
 def measure_biases(cases: Sequence[JudgedCase]) -> list[Bias]:
-    """Measure all four biases over comparisons; a bias that these cases cannot show has no numbers."""
+    """Measure all four biases over comparisons; a bias that cannot be measured on these cases has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
         _list_order_flips(compared),
@@ -180,7 +180,7 @@ def _list_order_flips(cases: Sequence[JudgedCase]) -> Bias:
 
 def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
-        # Count only judges that saw both orders; otherwise the better answer may have been first by chance.
+        # Count only judges that saw both orders, because in a single order the better answer may be first by chance.
         both = {vote.judge for vote in case.votes if vote.swapped} & {
             vote.judge for vote in case.votes if not vote.swapped
         }

@@ -61,15 +61,15 @@ class JudgeResults:
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
 
     def verdict(self, score: float) -> float | None:
-        """Convert a score, or a label on the same scale, to a verdict; None if scores are not verdicts."""
+        """Convert a score (or a person's label on the judge's scale) to a verdict; None if scores are not verdicts."""
         if self.nominal:
             return convert_preference(score)
         return None if self.passes is None else float(score >= self.passes)
 
     def people_verdict(self, labels: Sequence[float]) -> float | None:
-        """Return the majority's verdict; None if scores are not verdicts, or if people are evenly divided.
+        """Return the majority of people's verdicts; None if scores are not verdicts, or if people are evenly divided.
 
-        If people are evenly divided between two answers, the verdict is a tie.
+        In comparisons of two answers, the verdict of evenly divided people is a tie instead of None.
         """
         verdicts = [verdict for label in labels if (verdict := self.verdict(label)) is not None]
         verdict = find_majority_verdict(verdicts) if verdicts else None
@@ -77,7 +77,7 @@ class JudgeResults:
 
 
 def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """List the labels of each case, one per person; a case without sheets has its joint label."""
+    """List each case's labels, one per person; if no person's sheet has the case, use the people's joint label."""
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
@@ -87,12 +87,12 @@ def make_certificate(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Section:
-    """Make the certificate's section for these judges.
+    """Make the report section with the certificate of these judges.
 
     Args:
         people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that a labelled case represents, if cases were drawn by disagreement. Agreement
-            beyond chance is then not measured, because the labelled cases are harder than the others.
+        weights: if cases were sampled by disagreement, the number of cases that each labelled case represents.
+            Agreement beyond chance is then not measured, because the labelled cases are harder than all other cases.
     """
     random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]
@@ -256,7 +256,7 @@ def _tabulate_mutations(judges: Sequence[JudgeResults]) -> Table | None:
 
 
 def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """Measure people's agreement: Krippendorff's alpha over all, Cohen's kappa per pair; None for a single person."""
+    """Measure the agreement of people: Krippendorff's alpha over all people, Cohen's kappa per pair; None for one."""
     ratings = [
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]

@@ -45,7 +45,7 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """Three estimates of one mean, and the true mean of people's labels if it is known."""
+    """Three estimates of the mean of people's labels, and the true mean if it is known."""
 
     question: str  # The name of the averaged score.
     naive: Estimate  # The mean of the judge's scores over all cases.
@@ -63,13 +63,13 @@ def estimate_corrected_mean(
     bounds: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
 ) -> CorrectedMean | None:
-    """Estimate a mean by prediction-powered inference (see `evalsuite.stats.ppi_mean`) and in two simpler ways.
+    """Estimate a mean by prediction-powered inference, by the judge's scores alone, and by people's labels alone.
 
     Args:
         scores: one pair per case: people's score (None if missing) and the judge's score. The cases with people's
             score must be a random sample of all cases.
-        bounds: the ends of the scale; `ppi_mean` describes what None means.
-        weights: the weights of the labelled cases in their order, if they were drawn with unequal probabilities.
+        bounds: lowest and highest possible score; None as in `ppi_mean`.
+        weights: weights of the labelled cases, in order, if these were sampled with unequal probabilities.
 
     Returns:
         The estimates; None if there are fewer than 30 labelled or fewer than 30 unlabelled cases.
@@ -95,7 +95,7 @@ def estimate_corrected_mean(
 
 
 def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]]) -> Table:
-    """Make one row per judge and question."""
+    """Make a table with one row per judge and averaged score."""
     columns = parse_columns(
         "Judge | Mean of | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Weight of the judge: "
         "number 2 | Labels: count | People, all: number 3"

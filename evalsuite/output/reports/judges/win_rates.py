@@ -11,7 +11,7 @@ from evalsuite.results.tally import Estimate
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """One judge's comparisons of two runs, one entry per readable judgement."""
+    """One judge's comparisons of two runs, with one list entry per readable judgement."""
 
     first: str  # The run under test.
     second: str  # The run that the first run is compared with.
@@ -23,7 +23,7 @@ class JudgedPair:
 
 
 def make_win_rates_section(comparisons: Sequence[JudgedPair]) -> Section:
-    """Make the section of a judge's comparisons; ratings are shown for three runs and more."""
+    """Make the report section of judges' comparisons of runs, with ratings if a judge compared at least three runs."""
     judges = list(dict.fromkeys(comparison.judge for comparison in comparisons))
     ratings = [_tabulate_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
     return Section("Runs compared", (_tabulate_win_rates(comparisons), *(table for table in ratings if table)))
@@ -78,7 +78,7 @@ def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clu
         return None
     try:
         ratings = stats.bradley_terry(outcomes, clusters=clusters)
-    except ValueError:  # No comparison between two groups of runs could be read.
+    except ValueError:  # Two groups of runs have no readable comparison between them.
         return None
     rows: list[tuple[Cell, ...]] = [
         (rating.rank, name, Estimate(rating.points, rating.low, rating.high, len(outcomes)))
