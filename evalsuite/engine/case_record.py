@@ -63,7 +63,7 @@ class CaseFindings:
     def score_case(self, case: Case, solved: SolvedCase) -> None:
         """Add a solved case's transcript and judges' scores, and run the scorers that call no model.
 
-        If one scorer fails, the scores of the others are kept.
+        If one scorer fails, the scores of all other scorers are kept.
         """
         self.solved = solved
         self.asked |= solved.fingerprints

@@ -181,7 +181,7 @@ def _is_canary(source: SampleSource) -> bool:
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
-    """Choose at most `limit` samples in their order; a larger limit chooses a superset of the samples of a smaller one.
+    """Choose at most `limit` samples in their order; a larger limit adds samples to those of a smaller limit.
 
     The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
     """

@@ -33,7 +33,7 @@ class EarlyEnding:
         # The number of cases that would also run without `--until-decided`.
         self._at_first = 0
         self.decided = False
-        # The reason why the session ended although a gate or comparison is undecided; empty if it did not.
+        # The reason why the session ended although a gate or comparison is undecided; else empty.
         self._open = ""
 
     @property
@@ -76,7 +76,7 @@ class EarlyEnding:
             self._stop("every gate is decided")
 
     def _end_if_decided(self, tests: EarlyStop) -> None:
-        # All stages before that of the next awaited item are complete, because results count in the planned order.
+        # All stages before the stage of the next awaited item are complete, because results count in the planned order.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
             self._end_undecided("more epochs would decide nothing more")

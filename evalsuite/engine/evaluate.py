@@ -106,7 +106,7 @@ def evaluate(
 
 
 class EvaluatedRun(Run):
-    """A run of `evaluate`: a `Run` as `load_run` returns it, with its verdict. Reading a result waits for its end."""
+    """A `Run` made by `evaluate`, with its verdict; reading a result waits for the run's end."""
 
     _evaluation: _Evaluation
 
@@ -303,7 +303,7 @@ class _Evaluation:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, Detached):
-                # Skipped, because the answer is in a batch and a later session will collect it.
+                # Skip the case, because its answer is in a batch, which a later session will collect.
                 findings.outcome = "skipped"
                 return
             findings.score_case(case, solved)
@@ -351,7 +351,7 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
         import warnings
 
         with warnings.catch_warnings():
-            # Ignore tqdm's warning in a notebook without ipywidgets, where it shows text instead.
+            # Ignore tqdm's warning in a notebook without ipywidgets, where tqdm shows text instead.
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:

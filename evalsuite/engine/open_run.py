@@ -88,7 +88,7 @@ class RunGateway:
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
-        """Return the backend to use instead: for a replay, a gateway service or batches, if the settings choose one."""
+        """Return the backend to use: another one if the settings choose a replay, a gateway service or batches."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
 
@@ -213,7 +213,7 @@ class OpenRun:
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        # Prices are not needed for a replay, or for a gateway service, which has its own.
+        # Prices are not needed for a replay, or for a gateway service, which has its own prices.
         unpriced = {} if settings.gateway or settings.replay else find_unpriced_models(settings)
         self._info = {**spec.make_info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)

@@ -118,7 +118,7 @@ def _add_file_prices(settings: Settings, root: Path) -> Settings:
 def take_over_earlier_run(
     settings: Settings, reports: Path, selection: Mapping[str, Any]
 ) -> tuple[Settings, Mapping[str, Any]]:
-    """Take settings and selection from the resumed or replayed run, except those that the user gave."""
+    """Take settings and selection from the resumed or replayed run, except values that the user gave."""
     name = settings.resume or settings.replay
     if not name:
         return settings, selection

@@ -153,7 +153,7 @@ def check_callable(
     """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Functions of metrics and statistics are not scorers. Some of these functions take two arguments, as scorers
+        # Refuse functions of metrics and statistics, which are not scorers. Some of them take two arguments, as scorers
         # do, so the number of arguments does not reveal the mistake.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(

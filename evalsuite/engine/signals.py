@@ -91,8 +91,8 @@ def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
     `os._exit(0)` then ends this process with the given status; forked children end with 0. While the status is not 0,
-    `os.exec*` raises an error, because the new program's status would be this process's. The function restores these,
-    too.
+    `os.exec*` raises an error, because the new program's status would be this process's. The returned function restores
+    `os.exec*`, too.
     """
     # Use a copy, because pytest redirects the original descriptor while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)

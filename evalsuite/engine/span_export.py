@@ -99,7 +99,7 @@ class SpanExport:
         self._export_span(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
 
     def add_call(self, request: Request, completion: Completion) -> None:
-        """Export a model call as a span; call this right after the answer."""
+        """Export a model call as a span; must be called right after the answer."""
         self._calls += 1
         embeds = request.params.get("api") == "embeddings"
         operation = "embeddings" if embeds else "chat"

@@ -34,7 +34,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
         ]
     body |= {name: value for name, value in request.params.items() if value is not None and name not in OURS}
     if body.get("stream"):
-        # Without this option, a streamed answer does not report its number of tokens.
+        # Without `include_usage`, a streamed answer does not report its number of tokens.
         body.setdefault("stream_options", {"include_usage": True})
     return body | dict(request.params.get("extra_body") or {})
 
@@ -47,7 +47,7 @@ def read_answer(answer: Any) -> Completion:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer is not a chat completion: {shorten_answer(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
-        # Routers send this finish reason when the server behind them fails; the text is then not the whole answer.
+        # Routers send the finish reason `error` when the server behind them fails; the text is then incomplete.
         raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
     _check_withheld(completion, choice["message"].get("refusal"))
     return completion
@@ -155,7 +155,7 @@ def _join_text(content: Any) -> str:
 
 
 def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
-    """Read the logprobs of a chat completion or response; return None if there are none."""
+    """Read the logprobs of a chat completion or response; return None without logprobs."""
     if not entries:
         return None
     return tuple(
@@ -188,7 +188,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Return the events' data, and whether the stream contained its end marker."""
     events, ended = [], False
-    for raw in content.splitlines():  # Bytes, because text is also split at U+2028, which JSON may contain.
+    for raw in content.splitlines():  # Split bytes, because text is also split at U+2028, which JSON may contain.
         line = raw.decode("utf-8", "replace")
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data == "[DONE]":

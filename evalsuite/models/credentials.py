@@ -104,7 +104,7 @@ class Address:
 
     @property
     def is_azure(self) -> bool:
-        """Whether the address needs Azure's own paths and headers; Azure's `/openai/v1` uses OpenAI's."""
+        """Whether the address needs Azure's own paths and headers; Azure's `/openai/v1` does not."""
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def parse_parameters(self) -> dict[str, str]:

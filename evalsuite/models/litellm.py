@@ -92,7 +92,7 @@ def _silence_warnings() -> None:
 
 def _import_litellm() -> Any:
     _silence_warnings()
-    # Otherwise, litellm downloads a table of prices, which takes long without a network.
+    # Use litellm's own table of prices, because downloading the table takes long without a network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 

@@ -31,7 +31,7 @@ class LlamaCppBackend:
     """`local:smollm2` or `local:/path/model.gguf`, optionally with settings: `?context=2048&slots=2&threads=1`.
 
     The model uses one thread per core; threads sleep while they wait for each other. By OpenMP's default, waiting
-    threads would spin. Then one thread that shares its core with a test worker would slow down all threads several
+    threads would spin, so a single thread that shares its core with a test worker would slow down all threads several
     times.
     """
 

@@ -2,7 +2,7 @@
 
 The openai package is the client: it takes care of Azure's addresses, Entra ID tokens, organisations and projects,
 custom headers, proxies and certificates. evalsuite itself retries, limits requests and parses answers. For speed,
-it bypasses the typed layer of the openai package (see ARCHITECTURE.md).
+evalsuite bypasses the typed layer of the openai package (see ARCHITECTURE.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Calls through the openai package. Import this module late, because the package takes a second to load.
 
-The package builds the address and the headers of a call, credentials included. If they are the same for all calls,
-they are built once per path, because building them takes twice as long as sending the call.
+The package builds the address and the headers of a call, credentials included. If address and headers are the same for
+all calls, they are built once per path, because building them takes twice as long as sending the call.
 """
 
 from __future__ import annotations

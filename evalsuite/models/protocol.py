@@ -14,7 +14,7 @@ class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which w
     """The server refused a request because of a rate limit.
 
     Attributes:
-        retry_after: seconds that the server asks to wait; None if it states none.
+        retry_after: seconds that the server asks to wait; None if it states no time.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:

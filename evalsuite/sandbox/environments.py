@@ -28,8 +28,8 @@ from evalsuite.core.json_codec import digest
 
 OWN, AUTO = "own", "auto"
 NAMED: Mapping[str, tuple[str, ...]] = {
-    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). A package without a version
-    # in that file has its last version for Python 3.9, the file's Python version.
+    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). A package without a version in
+    # requirements.txt has its last version for Python 3.9, the file's Python version.
     "treb-2025": (
         "numpy==2.0.2",
         "pandas==2.2.3",

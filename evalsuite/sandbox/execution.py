@@ -112,7 +112,7 @@ def _pack_table(
     if pandas is not None and isinstance(source, pandas.DataFrame):
         if not same_pandas:
             return "csv", source.columns.nlevels, source.to_csv(index=False).encode()
-        # Only the program unpickles this, inside the sandbox.
+        # Only the program unpickles the DataFrame, inside the sandbox.
         return "pickle", 0, pickle.dumps(source, protocol=5)
     kind = type(source).__name__
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
@@ -123,7 +123,7 @@ def compute_table_key(source: TableSource) -> object:
     if isinstance(source, (str, Path)):
         source = TableFile(Path(source))
     if not isinstance(source, TableFile):
-        return object()  # A DataFrame may change.
+        return object()  # Make a unique key, because a DataFrame may change.
     if isinstance(source.content, bytes):
         return source.header_rows, hashlib.sha256(source.content).digest()
     with _report_path_errors(source.content):
@@ -262,7 +262,7 @@ class ProgramFile:
 
 
 def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
-    """Read the files that a program's process sent, up to the limits; leave out malformed ones."""
+    """Read the files that a program's process sent, up to the limits; leave out malformed files."""
     files: list[ProgramFile] = []
     room = MOST_BYTES
     for written, content in _split_files(sent):
@@ -277,7 +277,7 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
 
 
 def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
-    """Convert files to JSON for their program's event; return an empty mapping if there are none.
+    """Convert files to JSON for their program's event; return an empty mapping without files.
 
     Pictures are `figures` (`name`, `png` in base64), texts `files` (`name`, `text`).
     """

@@ -53,9 +53,9 @@ class Sandbox:
     Args:
         limits: the resource limits of one program.
         preload: modules to import once, before any program; missing modules are skipped.
-        tiers: the acceptable kinds of isolation on this machine; the first that works is used
-            (`bubblewrap`, then `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with
-            SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
+        tiers: the acceptable kinds of isolation on this machine; the first kind that works is used (`bubblewrap`, then
+            `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with SandboxFusion's
+            protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
         environment: the packages that programs may import, see `provide_environment`. The default is the run's
             `--program-env`, or else the environment that `usual` names.
         usual: name of the environment in runs without `--program-env`; by default this process's own environment.
@@ -88,7 +88,7 @@ class Sandbox:
         return TIERS if self._tiers is None else self._tiers
 
     def set_defaults(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
-        """Use a run's environment and tiers unless this sandbox has its own; call this before the first program."""
+        """Use a run's environment and tiers unless this sandbox has its own; called before the first program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
 
@@ -119,7 +119,7 @@ class Sandbox:
             return await session.run(code)
 
     def session(self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT) -> ProgramSession:
-        """Open a program that runs in several rounds and keeps its variables between them.
+        """Open a program that runs in several rounds and keeps its variables between the rounds.
 
             async with sandbox.session(tables={"df": "cities.csv"}) as session:
                 await session.run("big = df[df.population > 1e6]")
@@ -147,7 +147,7 @@ class Sandbox:
         return host.tier
 
     async def aclose(self) -> None:
-        """End the warm interpreter and every program; a later `run` starts a new one."""
+        """End the warm interpreter and every program; a later `run` starts a new interpreter."""
         state, self._state = self._state, None
         if state is not None and state.host is not None:
             await state.host.aclose()

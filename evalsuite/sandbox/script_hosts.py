@@ -147,7 +147,8 @@ class ContainerHost:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # If both are installed, often only one has an engine; if neither has, the first command's error explains why.
+        # If both are installed, often only one has an engine; if neither has one, the first command's error explains
+        # why.
         self._command = next(filter(_is_engine_running, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files

@@ -237,7 +237,7 @@ class SharedLedger(Ledger):
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 
     def set_paid(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
-        """Set what each client has paid so far, at this gateway and at others with the same store.
+        """Set what each client has paid so far, at this gateway and at other gateways with the same store.
 
         Args:
             paid: US dollars by client, including the maximum cost of calls in flight at other gateways.

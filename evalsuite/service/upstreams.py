@@ -1,4 +1,4 @@
-"""Defines the models and addresses that a gateway service calls; clients cannot send its keys to other addresses."""
+"""Defines which models and addresses a gateway service calls; its keys are sent to no other addresses."""
 
 from __future__ import annotations
 

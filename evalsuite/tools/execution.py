@@ -205,7 +205,7 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
 
 
 def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Convert a value to the schema's type (the first if there are several), if the conversion is unambiguous."""
+    """Convert a value to the schema's type (the first type if there are several), if the conversion is unambiguous."""
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):
         if _has_type(value, demanded):
@@ -296,7 +296,7 @@ class Tool:
 
 
 class Registry:
-    """Tools by name. If two tools share a name, as in some published folders, the first is used."""
+    """Tools by name. If two tools share a name, as in some published folders, the first tool is used."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}

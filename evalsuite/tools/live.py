@@ -140,7 +140,7 @@ class Live:
 
 
 def command(bwrap: str, folder: Path) -> list[str]:
-    """Make the sandbox's command, with the network, the tools' folder and our driver."""
+    """Make the sandbox's command, with the network, the tools' folder and evalsuite's driver."""
     words = tiers.build_bubblewrap_command(bwrap, get_own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own

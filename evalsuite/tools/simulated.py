@@ -240,7 +240,7 @@ class Scripted:
     lines: Sequence[str] | None = None
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Return the next prepared message; None after the last one."""
+        """Return the next prepared message; None after the last message."""
         lines = self.lines
         if lines is None:
             lines = [str(sample.input), *sample.metadata.get("user", ())]

@@ -62,7 +62,7 @@ class FaultCounter:
         self.results: dict[str, Any] = {}
 
     def next(self, tool: str) -> tuple[str, Any]:
-        """Return the fault of a tool's next call: its kind (empty if there is none) and its argument."""
+        """Return the fault of a tool's next call: its kind (empty without a fault) and its argument."""
         self._calls[tool] += 1
         earlier = sum(call.name == tool for call in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
@@ -171,7 +171,7 @@ class OpenWorld:
     stack: AsyncExitStack  # Closes the world at the episode's end.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
-    changes: Sequence[Change] | None = None  # Differences of a large state from the initial state; None if small.
+    changes: Sequence[Change] | None = None  # Differences from the initial state; None if the state is small.
     _made: Any = None
     _initial: str | None = None
     _is_restored: bool = False

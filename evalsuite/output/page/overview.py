@@ -312,7 +312,7 @@ class PairedRuns:
 def compare_pair(
     questions: CommonQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> PairedRuns:
-    """Compare two runs over all questions that both scored.
+    """Compare two runs over all questions that both runs scored.
 
     Args:
         bounds: the metric's declared range, if it has one.

@@ -197,7 +197,7 @@ def is_best(cell: Cell, column: Column, best: float | None) -> bool:
 
 
 def find_best(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
-    """Return the best number, unrounded; None if fewer than two numbers were measured, or if all are equal."""
+    """Return the best number, unrounded; None if fewer than two numbers were measured, or if all numbers are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
     numbers = [value for value in values if isinstance(value, float | int)]
     if len(numbers) < 2 or min(numbers) == max(numbers):

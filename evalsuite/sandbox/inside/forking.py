@@ -87,7 +87,7 @@ class ForkingInterpreter:
                 _import_module(name)
         sys.path.insert(0, own_folder)
         gc.collect()
-        gc.freeze()  # Otherwise, a collection in a forked process would copy every page.
+        gc.freeze()  # Else a garbage collection in a forked process would copy every page.
         self.baseline = kernel.read_mapped_bytes(os.getpid())
 
     def serve_host(self) -> NoReturn:
@@ -367,7 +367,7 @@ class ForkedProgram:
 def redirect_caches(folder: str) -> Iterator[None]:
     """Let packages write caches and temporary files to a folder while they are imported."""
     before, tempfile.tempdir = tempfile.tempdir, folder
-    # Otherwise matplotlib would make a folder that each program removes when it ends.
+    # Give matplotlib this folder, because each program would remove matplotlib's own folder when the program ends.
     os.environ["MPLCONFIGDIR"] = folder
     try:
         yield

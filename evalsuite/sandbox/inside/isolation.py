@@ -84,7 +84,7 @@ class NamespaceIsolation:
         kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
         _switch_user(self._user, process)
         os.close(process)
-        # With 0, the kernel would still start the host's program that collects core dumps; with 1, it does not.
+        # Limit core dumps to 1 byte; with 0, the kernel would still start the host's program that collects core dumps.
         kernel.limit_resources(limits, processes=limits.processes, core=1)
         os.chdir(OWN_FILES)
         kernel.drop_capabilities()
@@ -195,7 +195,7 @@ def _read_text_if_any(path: str) -> str:
 
 
 def read_landlock_version() -> int:
-    """Return the kernel's Landlock version; 0 if it has none."""
+    """Return the kernel's Landlock version; 0 without Landlock."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
 
@@ -283,7 +283,7 @@ class LandlockIsolation:
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:
-        """Name an exceeded limit among those that the kernel does not enforce with Landlock; empty if there is none."""
+        """Name an exceeded limit that the kernel does not enforce with Landlock; empty without such a limit."""
         if sum(map(kernel.count_threads, pids)) > self._limits.processes:
             return "processes"
         return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""
