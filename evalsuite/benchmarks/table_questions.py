@@ -59,7 +59,7 @@ MOST_ROWS, MOST_BYTES, QUERY_SECONDS = 200, 64 << 20, 30.0
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """The arguments of `@benchmark("tabfact", ...)` and the other sets."""
+    """The arguments of `@benchmark("tabfact", ...)` and of the other data sets."""
 
     file: str | None = None  # File of questions in the set's folder, or a glob pattern; None selects the test set.
     max_tokens: int = 1024

@@ -148,7 +148,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add to the description how often the scorers agree with the benchmark's own checker, if a file says this."""
+    """Add the scorers' agreement with the benchmark's own checker to the description, if the data include it."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement

@@ -337,8 +337,8 @@ class Attempt:
 class Ledger:
     """Counts the money spent, and delays calls that might exceed the spend limit.
 
-    A call's maximum cost is reserved before the call. If servers respect the maximum length of answers, spending never
-    exceeds the limit. Otherwise, the excess is at most the cost of the overlong answers to calls in flight.
+    A call's maximum cost is reserved before the call. Spending exceeds the limit only if servers ignore the maximum
+    length of answers, and at most by the cost of the overlong answers to calls in flight.
 
     Args:
         limit: the spend limit in US dollars; None means no limit.

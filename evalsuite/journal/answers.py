@@ -218,8 +218,8 @@ class Outcomes:
         """Find the stored error of a request, as JSON data; None if the request must be sent instead.
 
         A replay returns every stored error. A resumed run returns only errors of requests that the server refused in an
-        earlier session, because it would refuse them again. If the case ended in an error, its refused requests are
-        sent again.
+        earlier session, because the server would refuse these requests again. If the case ended in an error, its
+        refused requests are sent again.
 
         Args:
             case: the name of the case that sends the request.

@@ -194,7 +194,7 @@ class GroupCommit:
         self._timer: asyncio.TimerHandle | None = None
 
     def queue_write(self, work: Work, done: Done | None = None) -> None:
-        """Queue a write after the earlier ones; any thread may call this method.
+        """Queue a write after all earlier writes; any thread may call this method.
 
         Args:
             done: called with None once the data are stored, or with the error. Without `done`, a failed write is

@@ -180,7 +180,7 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # After the other changes, sort corruptions by severity instead of first appearance, because few tables have all.
+    # Sort corruptions last and by severity, not by first appearance, because few tables have all corruptions.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     means = {key: sum(score for _, score in scored) / len(scored) for key, scored in scores.items()}
     return [GridLine(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]

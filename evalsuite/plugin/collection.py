@@ -207,7 +207,7 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # Of the other shards, only one case exists for each function that has no cases in this shard.
+        # A function without cases in this shard has one case of another shard; no further cases of other shards exist.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)

@@ -1,7 +1,7 @@
 """Runs as a separate program: enters a new user namespace, then becomes bubblewrap.
 
 bubblewrap would make a namespace with a single user. If root starts bubblewrap, that user is root, whose processes the
-kernel does not count, so no limit on processes would apply. This program therefore maps a second, unprivileged user for
+kernel does not count, so no limit on processes would apply. `launch.py` therefore maps a second, unprivileged user for
 programs if root starts it; otherwise, it maps only the current user.
 """
 

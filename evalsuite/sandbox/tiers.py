@@ -154,8 +154,8 @@ def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> lis
     """Build the command of the warm interpreter: `launch.py` starts bubblewrap, which starts Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
-    # With --as-pid-1, bubblewrap itself waits for the warm interpreter. Otherwise the machine's first process would
-    # have to reap zombies, which a container's first process may not do.
+    # With --as-pid-1, bubblewrap itself reaps the warm interpreter, because the first process of a container may not
+    # reap zombies.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
     return [

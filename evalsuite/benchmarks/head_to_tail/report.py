@@ -250,7 +250,7 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on shared questions in the same mode (Table 7); None without shared ones."""
+    """Compare each run with the first run on questions of both, mode by mode (Table 7); None without such questions."""
     rows: list[list[Cell]] = []
     first = _group_by_mode(views[0])
     for view in views[1:]:

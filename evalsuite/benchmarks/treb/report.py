@@ -67,11 +67,11 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     only within their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the
     estimate has no interval.
 
-    If all records of each subtask score alike, the observed spread is zero, although the true spread may not
-    be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 -
-    p)). Let w be the maximum weight of a record. Then a true mean that is lower by w ln(2 / (1 - confidence)) has at
-    most half of the error probability; the same holds upwards. Every interval of 0/1 scores extends at least this
-    far on both sides, so that a wrong answer never narrows the interval.
+    If all records of each subtask score alike, the observed spread is zero, although the true spread may not be.
+    Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 - p)). If w is
+    the maximum weight of a record, a true mean that is lower by w ln(2 / (1 - confidence)) has at most half of the
+    error probability; the same holds upwards. Every interval of 0/1 scores extends at least this far on both sides, so
+    that a wrong answer never narrows the interval.
     """
     columns = list_columns(metric)
     scored = tally.scored(metric).where(lambda row: find_column(row) in columns)

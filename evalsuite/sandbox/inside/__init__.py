@@ -1,7 +1,7 @@
 """The code that runs within the sandbox: the warm interpreter and the processes that it forks for programs.
 
-This folder is mounted into the sandbox without the rest of evalsuite, so it imports only the standard library and, for
-tables, pandas.
+The folder of this package is mounted into the sandbox without the rest of evalsuite, so it imports only the standard
+library and, for tables, pandas.
 
 A program's output is never parsed as control messages, because the program could forge them. Code, tables and output
 pass between host and program in memory files. The warm interpreter, from which programs are forked, reads only status
@@ -28,8 +28,8 @@ class Limits:
         output: maximum bytes that a program may print in a round.
         processes: maximum number of simultaneous processes and threads together.
         descriptors: maximum number of open files per process.
-        waiting: total bytes of all sessions that wait for their next round; above this, a new session has to wait. Only
-            memory that a session does not share with the warm interpreter counts.
+        waiting: total bytes of all sessions that wait for their next round; above this total, a new session has to
+            wait. Only memory that a session does not share with the warm interpreter counts.
     """
 
     memory: int = 2 << 30

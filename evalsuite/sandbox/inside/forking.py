@@ -87,7 +87,7 @@ class ForkingInterpreter:
                 _import_module(name)
         sys.path.insert(0, own_folder)
         gc.collect()
-        gc.freeze()  # Else a garbage collection in a forked process would copy every page.
+        gc.freeze()  # Prevent garbage collections in forked processes from copying every page.
         self.baseline = kernel.read_mapped_bytes(os.getpid())
 
     def serve_host(self) -> NoReturn:
