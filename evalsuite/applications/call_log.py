@@ -26,8 +26,8 @@ class LoggedCall:
     model: str  # The model's name.
     messages: tuple[Message, ...]  # The conversation as it was sent.
     completion: Completion  # The answer.
-    seconds: float  # Wall time, including the wait for the limiter.
-    number: int = 0  # The call's number in the order of sending, from 1.
+    seconds: float  # Wall time in seconds, including the wait for rate limits.
+    number: int = 0  # The call's position in the order of sending, from 1.
 
     @property
     def reply(self) -> Message:
@@ -51,16 +51,16 @@ class _Conversation:
     """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
-    # The keys (made by `_key`) of the last call's messages, without its reply.
+    # The keys (made by `_key`) of the last call's messages, without the reply to this call.
     keys: list[object] = field(default_factory=list)
-    # Indices of messages that are replies of the model and that the application sent again with changed text.
+    # Indices of the model's replies whose text the application changed when it sent them again.
     rewritten: set[int] = field(default_factory=set)
 
     def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
-        """Count a request's messages from this conversation; tell also whether the request's last reply is unchanged.
+        """Count a request's messages from this conversation; also return whether its last reply has the model's text.
 
-        The count is 0 if the request does not continue this conversation. A reply that was sent again as other text
-        must contain the reply's own text and the ids of its tool calls, as in smolagents.
+        The count is 0 if the request does not continue this conversation. If an application changes a reply's text, as
+        smolagents does, the new text must contain the old text and the ids of the reply's tool calls.
         """
         place, reply = len(self.keys), self.messages[-1]
         if keys[:place] != self.keys or len(keys) == place:
@@ -75,7 +75,7 @@ class _Conversation:
     def observations(self, place: int) -> dict[str, str]:
         """Return the results that the application sent for the tool calls of one reply, by call id.
 
-        Results that were sent as a user's text are not separated: each call has the whole text.
+        If the results were sent in a user's message, each call gets the whole text.
         """
         answers = list(itertools.takewhile(lambda message: message.role != "assistant", self.messages[place + 1 :]))
         if place in self.rewritten and answers:
@@ -104,7 +104,7 @@ class CallLog:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """Add the spans to a transcript; if it has neither messages nor events, make these from the calls.
+        """Add the spans to a transcript; make missing messages and events from the logged calls.
 
         Without logged calls, the calls that the spans describe are used. The fact `left_out` names the fields that were
         not sent to the model.
@@ -130,7 +130,7 @@ class CallLog:
         )
 
     def transcript(self) -> Transcript:
-        """Make the transcript of a case without a solver; the last text is the answer."""
+        """Make the transcript of a case without a solver; the model's last text is the answer."""
         texts = [call.completion.text for call in self.calls if call.completion.text]
         return self.complete(Transcript(texts[-1] if texts else ""))
 
@@ -172,8 +172,8 @@ class CallLog:
     def _find_later_result(self, turn: int, made: ToolCall) -> str:
         """Find a tool call's result in any later request, because a changed system prompt begins a new conversation.
 
-        Only the first request that contains the id is searched. Ids may repeat, so the last result in that request
-        counts, except results after another call with the same id.
+        The result is taken from the first request that contains a result with the call's id. Since ids may repeat, the
+        request's last result with the id counts, but not after another call with the same id.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True
@@ -189,7 +189,7 @@ class CallLog:
 
 
 def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
-    """Add the executions of tools that no reply calls by name, such as those in a program that a reply contains."""
+    """Add executions of tools that no reply calls by name, for example tools that a program in a reply calls."""
     called = {event.get("tool") for event in events}
     added: list[Mapping[str, Any]] = []
     turn = 0
@@ -203,7 +203,7 @@ def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[Trace
 
 
 def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """Compare name and arguments; an application may have reformatted the arguments."""
+    """Compare the names and the parsed arguments of two tool calls, because an application may reformat arguments."""
     return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
 
 

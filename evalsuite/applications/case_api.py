@@ -59,17 +59,17 @@ class CaseApi:
         self._model = model
         # Whether responses are stored, so that later requests may refer to them by id.
         self._stores = stores
-        # Names of fields that are not sent to the model.
+        # Names of request fields that were not sent to the model.
         self._left_out = set() if left_out is None else left_out
-        # Function that finds the model for a requested name.
+        # Function that returns the model for a requested model name.
         self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
-        # Maps response ids, for `previous_response_id`, to the conversations so far, with instructions removed.
+        # For requests with `previous_response_id`: maps response ids to the conversations so far, without instructions.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
-        """Answer one HTTP request; raise only if the call is cancelled."""
+        """Answer one HTTP request, errors included; an exception is raised only if the call is cancelled."""
         try:
             path, _, query = path.partition("?")
             if self.spans is not None and (method, path) == ("POST", "/traces"):
@@ -105,7 +105,7 @@ class CaseApi:
         return self._answers
 
     async def _ask(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
-        """Call the model for a requested name; return the answer and the name to report to the client."""
+        """Call the model with the name that the request has; return the answer and the name for the client's answer."""
         name = str(named or self._model.name)
         self._left_out.update(asked.left_out)
         return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name

@@ -41,7 +41,7 @@ class CaseModel(ModelHandle):
         log: the case's model requests and answers.
         effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
-        models: models by the name that an application requests; empty if this model answers requests for any name.
+        models: model names by the names that an application requests; if empty, this model answers all requests.
         faults: the faults to inject; None for simulators and judges.
     """
 
@@ -71,7 +71,7 @@ class CaseModel(ModelHandle):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Ask the model; see `protocols.Model.chat`. Tool calls without ids get ids."""
+        """Ask the model, as `protocols.Model.chat` describes, and give ids to tool calls without distinct ids."""
         messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failures():
             completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
@@ -79,7 +79,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send(self, request: Request) -> Completion:
-        # Cancellations before this request came from the case itself, because the case still runs.
+        # Store earlier cancellations as the case's own, because the case still runs.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
@@ -98,7 +98,7 @@ class CaseModel(ModelHandle):
         return [decode_vector(vector) for vector in (await self.embeddings(texts, **params)).embeddings]
 
     async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
-        """Embed texts; the vectors stay encoded, and the completion has the usage.
+        """Embed texts; return a completion with the encoded vectors and the usage.
 
         Args:
             texts: the texts to embed.
@@ -118,7 +118,7 @@ class CaseModel(ModelHandle):
             return completion
 
     def find_model(self, name: str) -> CaseModel:
-        """Return the model for a name in an application's request; log that model's calls here.
+        """Return the model for a name in an application's request; this object's log also gets the model's calls.
 
         Raises:
             SettingsError: `application(models=...)` lacks the name; the error is also the case's error.
@@ -140,7 +140,7 @@ class CaseModel(ModelHandle):
         try:
             yield
         except RequestRefused:
-            # An invalid request is not the case's error, because the application may handle the error.
+            # Do not record the refusal of an invalid request, because the application may handle the error.
             raise
         except EvalsuiteError as error:
             self.log.failures.append(error)
@@ -184,7 +184,7 @@ class CaseModel(ModelHandle):
             listener.close(endpoint)
 
     async def finish(self) -> None:
-        """Close the endpoints and store which requests the case itself cancelled; called at the end of the case."""
+        """Close the endpoints, and store the requests that the case itself cancelled; called at the end of the case."""
         self.close_endpoints()
         # Give the event loop one turn, in which cancelled calls receive their cancellation.
         await asyncio.sleep(0)
@@ -203,7 +203,7 @@ class CaseModel(ModelHandle):
 
 
 def _number_calls(completion: Completion, place: int) -> Completion:
-    """Give tool calls distinct ids, because not every server does."""
+    """Give tool calls distinct ids, because some servers send calls without ids or with equal ids."""
     ids = [call.id for call in completion.tool_calls]
     if all(ids) and len(set(ids)) == len(ids):
         return completion
@@ -264,7 +264,7 @@ class BlockingModel:
         return self._model.endpoint_on(self._loop)
 
     def finish(self) -> None:
-        """Close the endpoints and store which requests were cancelled; called at the end of the test."""
+        """Close the endpoints, and store the cancelled requests; called at the end of the test."""
         if not (self._model.is_finished or self._loop.is_closed()):
             self._wait(self._model.finish())
 

@@ -67,7 +67,7 @@ def chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]
 
 
 def response_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
-    """Make the server-sent events of the Responses API: numbered, each with its type as name."""
+    """Make the server-sent events of the Responses API, which are numbered and named by their type."""
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
     return HttpAnswer(
         200, tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered), EVENTS
@@ -80,7 +80,7 @@ def error_answer(status: int, message: str, kind: str = "invalid_request_error")
 
 
 def failed_call(error: EvalsuiteError) -> HttpAnswer:
-    """Make the answer for a model call that failed permanently."""
+    """Make the HTTP answer for a model call that failed permanently."""
     status = getattr(error, "status", None) or STATUS_OF.get(type(error), 502)
     return error_answer(status, str(error), type(error).__name__)
 
@@ -97,7 +97,7 @@ def read_object(content: bytes) -> dict[str, Any]:
 
 
 def refusal(name: str, value: Any) -> BadRequest:
-    """Make the error for a request field that cannot be passed to the model."""
+    """Make the exception for a request field that cannot be passed to the model."""
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
@@ -109,7 +109,7 @@ def text_or_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def read_arguments(call: ToolCall) -> dict[str, Any]:
-    """Read the arguments of a call for an API that sends them as an object.
+    """Parse a tool call's arguments, for APIs that send arguments as an object instead of JSON text.
 
     Raises:
         BadRequest: the arguments are not a JSON object.
@@ -179,7 +179,7 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
 
 
 def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
-    """Make the answer as a stream of pieces of about a word; see `chat_completion`."""
+    """Make the chunks of a streamed chat completion, each with about one word of the text."""
     head = _make_head(model, number, "chat.completion.chunk")
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def pieces(text: str) -> list[str]:
 
 
 def write_usage(usage: Usage) -> dict[str, Any]:
-    """Write token counts under the API's names."""
+    """Convert a usage to token counts under the names of the OpenAI API."""
     total = usage.prompt_tokens + usage.completion_tokens
     written = {"cache_write_tokens": usage.cache_write_tokens} if usage.cache_write_tokens else {}
     return {
@@ -220,7 +220,7 @@ def _make_head(model: str, number: int, kind: str) -> dict[str, Any]:
 
 
 def write_logprobs(completion: Completion) -> dict[str, Any] | None:
-    """Write log probabilities in the API's format; None if the model gave none."""
+    """Convert log probabilities to the OpenAI API's format; None if the model did not return log probabilities."""
     if completion.logprobs is None:
         return None
 

@@ -42,7 +42,7 @@ class _Transport:
 
 
 class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
-    """The transport of `AsyncOpenAI`, which works on any asyncio loop."""
+    """The transport of an `AsyncOpenAI` client; it works on any asyncio loop."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         answer = self._ask(request, await request.aread())
@@ -57,7 +57,7 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
 
 
 class BlockingTransport(_Transport, httpx2.BaseTransport):
-    """The transport of `OpenAI`, for any thread except the event loop's."""
+    """The transport of an `OpenAI` client, for any thread except the event loop's."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request; cancel the request after its time-out."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.chat_api import HttpAnswer
 
 LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain pictures and recordings.
-VERSION = re.compile(r"^/v1(alpha|beta)?(/+|$)")  # The beginning of an API's path.
+VERSION = re.compile(r"^/v1(alpha|beta)?(/+|$)")  # The version at the beginning of an API's path.
 REFUSED = "no such key: use base_url and api_key of this case's endpoint, which end with the case"
 
 
@@ -37,7 +37,7 @@ class Endpoint:
     Attributes:
         base_url: the base URL for OpenAI's clients; it contains the case's secret.
         api_key: the case's secret, for clients that require a key.
-        variables: further environment variables for programs, which tell them where to send spans.
+        variables: further environment variables for programs, with the address to which programs send spans.
     """
 
     base_url: str = field(repr=False)
@@ -57,7 +57,7 @@ class Endpoint:
             # Older OpenAI clients read the base URL from this variable.
             "OPENAI_API_BASE": self.base_url,
             "OPENAI_API_KEY": self.api_key,
-            # Anthropic's clients add /v1 themselves.
+            # Omit `/v1`, because Anthropic's clients add it to the base URL themselves.
             "ANTHROPIC_BASE_URL": self.base_url.removesuffix("/v1"),
             "ANTHROPIC_API_KEY": self.api_key,
             "GOOGLE_GEMINI_BASE_URL": self.base_url.removesuffix("/v1"),
@@ -76,7 +76,7 @@ class LoopbackServer:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._apis: dict[str, CaseApi] = {}
-        # Requests that are being answered, by the case's secret.
+        # Tasks of requests that are being answered, by the secret of the case.
         self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
         # Bind the socket now, because callers need the address; early connections wait in the queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -92,7 +92,7 @@ class LoopbackServer:
 
         application = web.Application(client_max_size=LARGEST_REQUEST)
         application.router.add_route("*", "/{path:.*}", self._handle)
-        # A client that disconnects cancels its call, like a time-out of an application within the process.
+        # Cancel the call of a client that disconnects, like the call of an in-process application that times out.
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         try:
@@ -143,7 +143,7 @@ class LoopbackServer:
             answering.discard(task)
 
     def _find_token(self, request: web.Request) -> tuple[str, str]:
-        """Find the secret of the case that a request is for, and the path after the base URL."""
+        """Find the secret of the case to which a request belongs, and the request's path after the base URL."""
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:
             return first, VERSION.sub("/", f"/{rest}")

@@ -32,7 +32,7 @@ SENT: Mapping[str, str] = {
     "topP": "top_p",
 }
 """Generation parameters, and their names in chat completions."""
-# Labels and safety settings are ignored, because they concern only the server.
+# Accept labels and safety settings, but ignore their values, because they concern only Gemini's servers.
 READ = frozenset(
     {"contents", "generationConfig", "labels", "safetySettings", "systemInstruction", "toolConfig", "tools"}
 )
@@ -69,7 +69,7 @@ def read_generation(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are set, by their camelCase names, because the API accepts `snake_case` as well."""
+    """Return the fields that have a value, renamed to camelCase, because the API also accepts `snake_case`."""
     return {
         re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
         for name, value in mapping.items()
@@ -78,7 +78,7 @@ def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Convert the contents; a result without an id belongs to the oldest unanswered call of its function."""
+    """Convert Gemini's contents to messages; a function's result without an id belongs to its oldest open call."""
     open_calls: dict[str, list[str]] = defaultdict(list)
     for place, content in enumerate(contents):
         parts = [_fields(part) for part in content["parts"]]
@@ -109,7 +109,7 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 
 
 def _write_result(response: Any) -> str:
-    """Write a function's result as text; unwrap a plain result, which the client wraps in an object with one field."""
+    """Write a function's result as text; unwrap a plain result that the client wrapped in an object with one field."""
     match response:
         case {"result": value} | {"output": value} if len(response) == 1:
             return value if isinstance(value, str) else dumps(value)
@@ -121,7 +121,7 @@ def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     read: list[str | Mapping[str, Any]] = []
     for part in map(_fields, parts):
         if part.get("thought"):
-            # Skip another model's thoughts, because chat models do not accept them.
+            # Skip a model's thoughts, because chat models do not accept thoughts as messages.
             continue
         if "text" in part:
             read.append(str(part["text"]))
@@ -215,7 +215,7 @@ def generation_object(completion: Completion, model: str, number: int) -> dict[s
         "usageMetadata": {
             "promptTokenCount": usage.prompt_tokens,
             "cachedContentTokenCount": usage.cached_tokens,
-            # Gemini counts thoughts separately.
+            # Subtract the reasoning, because Gemini's API counts the tokens of thoughts separately.
             "candidatesTokenCount": max(0, usage.completion_tokens - usage.reasoning_tokens),
             "thoughtsTokenCount": usage.reasoning_tokens,
             "totalTokenCount": usage.prompt_tokens + usage.completion_tokens,

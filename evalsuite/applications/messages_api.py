@@ -24,7 +24,7 @@ SENT: Mapping[str, str] = {
     "top_p": "top_p",
 }
 """Generation parameters, and their names in chat completions."""
-# `metadata` and `service_tier` are ignored, because they concern only the server.
+# Accept `metadata` and `service_tier`, but ignore their values, because they concern only Anthropic's servers.
 READ_ELSEWHERE = frozenset(
     {"messages", "metadata", "model", "output_config", "service_tier", "stream", "system", "tool_choice", "tools"}
 )
@@ -72,7 +72,7 @@ def _read_schema(form: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_message(role: str, content: Any) -> Iterator[Message]:
-    """Convert one message; each tool result becomes a separate message before the text."""
+    """Convert one message; each tool result becomes a separate message before the message with the text."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if role == "assistant":
         made = [block for block in blocks if block["type"] == "tool_use"]
@@ -105,7 +105,8 @@ def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
             source = block["source"]
             url = source.get("url") or f"data:{source['media_type']};base64,{source['data']}"
             parts.append({"type": "image_url", "image_url": {"url": url}})
-        # Skip thoughts: they are another model's, because the endpoint sends none, and chat models do not accept them.
+        # Skip thoughts, because chat models do not accept thoughts; another model wrote them, since the endpoint sends
+        # none.
         elif kind not in {"thinking", "redacted_thinking"}:
             raise BadRequest(f"{where}: a block of the type {kind!r:.80} cannot be sent to a chat model")
     return parts
@@ -154,7 +155,7 @@ def message_object(completion: Completion, model: str, number: int) -> dict[str,
         "stop_reason": STOP_REASONS.get(completion.finish_reason, "tool_use" if completion.tool_calls else "end_turn"),
         "stop_sequence": None,
         "usage": {
-            # Anthropic counts cached tokens separately.
+            # Subtract cached tokens, because Anthropic's API counts cached tokens separately.
             "input_tokens": max(0, usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens),
             "cache_read_input_tokens": usage.cached_tokens,
             "cache_creation_input_tokens": usage.cache_write_tokens,

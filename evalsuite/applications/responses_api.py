@@ -22,7 +22,7 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # `CaseApi` itself stores responses, and copies the metadata into its answer.
+        # `CaseApi` itself stores responses, and copies a request's metadata into the answer.
         *("store", "metadata"),
     }
 )
@@ -55,14 +55,14 @@ def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Cha
 
 
 def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
-    """Keep a request as it is, for a server that has the Responses API; read its messages for the transcript.
+    """Keep a request unchanged, for a server with the Responses API; read the request's messages for the transcript.
 
     Args:
-        before: the messages before `previous_response_id`.
+        before: the messages of the conversation up to the response `previous_response_id`.
         overrides: the run's parameters, which replace the request's own parameters.
 
     Raises:
-        BadRequest: the request asks for an answer in the background, which nobody would store.
+        BadRequest: the request asks for an answer in the background, which evalsuite does not support.
     """
     if body.get("background"):
         raise refusal("background", body["background"])
@@ -79,7 +79,7 @@ def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides:
 
 
 def _make_readable(item: Any) -> Any:
-    """Return an item that can be read as a message: an unknown item as JSON, and None for a thought."""
+    """Convert an unknown item to a message with its JSON, and a thought to None; return other items unchanged."""
     if isinstance(item, Mapping) and item.get("type") == "reasoning":
         return None
     try:
@@ -91,7 +91,7 @@ def _make_readable(item: Any) -> Any:
 
 
 def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
-    """Convert items into messages; adjacent calls form one assistant message, as the model wrote them."""
+    """Convert items into messages; adjacent tool calls form one assistant message, as in the model's answer."""
     calls: list[ToolCall] = []
     text = ""
     for item in items:
@@ -126,7 +126,7 @@ def _make_message(role: Role, content: Any, field: str) -> Message:
 
 
 def _find_parts(content: Any, field: str) -> list[Any]:
-    """Return the parts of a message or an output; an object is refused because its values would be lost."""
+    """Return the parts of a message or output; refuse an object, because its values cannot be kept."""
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):

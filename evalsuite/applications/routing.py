@@ -26,11 +26,11 @@ LIBRARIES = ("httpx", "httpx2")  # HTTP libraries of the providers' clients; Gem
 
 @dataclass(slots=True)
 class Route:
-    """The destination of the clients of one case."""
+    """The destination of model calls by the clients of one case."""
 
     endpoint: Endpoint | None  # The endpoint that gets the calls; None means that the calls are only counted.
     loop: asyncio.AbstractEventLoop  # The event loop that answers the calls.
-    past: int = 0  # Number of calls that were sent to the provider, past the case's model.
+    past: int = 0  # Number of calls that were sent to the provider instead of the case's model.
 
 
 _patching = threading.Lock()
@@ -38,7 +38,7 @@ _patching = threading.Lock()
 
 @contextmanager
 def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
-    """Route, or only count, the calls that are made in this context and in threads that copy it."""
+    """Redirect (or only count) model calls that clients make in this context, and in threads that copy this context."""
     with _patching:
         for name in LIBRARIES:
             if name in sys.modules or (endpoint is not None and find_spec(name)):
@@ -76,7 +76,7 @@ def _patch(library: Any) -> None:
 
 
 def _redirect(library: Any, request: Any) -> bool:
-    """Redirect a model request to the case's endpoint, without the user's key; return whether it was redirected."""
+    """Redirect a model request to the case's endpoint, and hide the user's key; return false for other requests."""
     address = _find_gateway_address(request.url.host, request.url.raw_path.decode("ascii"))
     if address is None:
         return False
@@ -89,7 +89,7 @@ def _redirect(library: Any, request: Any) -> bool:
 
 
 def _find_gateway_address(host: str | None, path: str) -> str | None:
-    """Return the address to redirect a request to, or None; count the request if its case does not redirect."""
+    """Return the address to which a request is redirected, or None; count model requests that are not redirected."""
     route: Route | None = ROUTE.get()
     if route is None or host not in HOSTS:
         return None
@@ -100,7 +100,7 @@ def _find_gateway_address(host: str | None, path: str) -> str | None:
 
 
 def _patch_aiohttp(library: Any) -> None:
-    """Wrap aiohttp's request method once, like `_patch`."""
+    """Wrap aiohttp's request method once, as `_patch` wraps the transports of httpx."""
     send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
     if send.__module__ == __name__:
         return

@@ -30,10 +30,10 @@ def require_opentelemetry(what: str) -> None:
 
 
 class SpanCollector:
-    """Collects the spans of one question to an application.
+    """Collects the spans with which an application describes its answer to one question.
 
     Args:
-        trace: the trace id (32 hexadecimal digits) of the spans within the process.
+        trace: the trace id (32 hexadecimal digits) of spans that end in this process.
     """
 
     def __init__(self, trace: str) -> None:
@@ -44,7 +44,7 @@ class SpanCollector:
         self._changing = threading.Lock()
 
     def receive(self, content: bytes) -> HttpAnswer:
-        """Receive one export, in JSON or protobuf.
+        """Receive one OTLP export of spans, in JSON or protobuf.
 
         Raises:
             BadRequest: the export is malformed, or the case's exports exceed a limit.
@@ -72,7 +72,7 @@ class SpanCollector:
         return is_text
 
     async def take(self) -> list[dict[str, Any]]:
-        """Return the spans, as `read_span` reads them.
+        """Return the collected spans as JSON data for `read_span`.
 
         Raises:
             SolverError: an export was refused, so that the spans are incomplete.
@@ -96,7 +96,7 @@ class SpanCollector:
 
     @contextmanager
     def collect_from_process(self) -> Iterator[None]:
-        """Collect this trace's spans that end in this process, and add new spans in this context to the trace."""
+        """Collect the spans of this trace that end in this process; new spans in this context belong to the trace."""
         from opentelemetry.context import attach, detach
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
@@ -129,7 +129,7 @@ def _watch_spans() -> None:
         end_span(self, end_time)
         collector = _collectors.get(self.get_span_context().trace_id)
         if collector is not None:
-            # The collector keeps the error until the application has answered.
+            # Ignore the error here, because the collector raises it after the application has answered.
             with suppress(BadRequest):
                 collector.receive(encode_spans([self]).SerializeToString())
 
@@ -148,7 +148,7 @@ def _decode(content: bytes) -> dict[str, Any]:
     for resource in export.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
-                # OTLP's JSON has ids as hexadecimal digits; JSON converted from protobuf has base64.
+                # Convert ids from base64 (in JSON made from protobuf) to hexadecimal digits (in OTLP's own JSON).
                 span |= {name: b64decode(span[name]).hex() for name in IDS if name in span}
     return export
 

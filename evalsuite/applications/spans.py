@@ -1,6 +1,6 @@
 """Reads OpenTelemetry spans by the conventions of GenAI and OpenInference, and LangSmith's span kinds.
 
-The same rules apply to traces that are scored afterwards and to spans that an application reports during a run.
+The same code reads recorded traces, which are scored later, and spans that an application reports during a run.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ EXECUTION_VALUES = {
 """Attributes with arguments and results, by operation; spans of other operations repeat their messages in these."""
 ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""
-LONGEST_NAME = 200  # Maximum characters of a name.
-LATEST = 2**64  # Upper bound of a time in nanoseconds since 1970, the unit of OTLP.
+LONGEST_NAME = 200  # Maximum characters of a span's name.
+LATEST = 2**64  # Upper bound of times in nanoseconds since 1970, which is OTLP's unit.
 
 
 def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Flatten one OTLP export to spans as JSON data, which `read_span` reads."""
+    """Yield the spans of one OTLP export as JSON data for `read_span`."""
     for resource in item["resourceSpans"]:
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
@@ -63,7 +63,7 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def read_span(plain: Mapping[str, Any]) -> TraceSpan:
-    """Read one span of `list_spans`."""
+    """Convert the JSON data of one span, as yielded by `list_spans`."""
     attributes = plain["attributes"]
     operation = _find_operation(attributes)
     event = {
@@ -93,7 +93,7 @@ def _find_operation(attributes: Mapping[str, Any]) -> str:
 
 
 def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the arguments and the result of a tool's span; the arguments are empty if they are not an object."""
+    """Return the arguments and result of a tool's span; arguments that are not an object become empty."""
     given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
     result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
     with suppress(ValueError):
@@ -101,14 +101,14 @@ def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     if not isinstance(given, dict):
         given = {}
     if {"args", "kwargs"} <= given.keys():
-        # The instrumentation of smolagents stores a call as `args` and `kwargs` of Python.
+        # Convert `args` and `kwargs`, which the instrumentation of smolagents stores, to named arguments.
         names = _parse(attributes.get("tool.parameters") or "{}")
         given = {**dict(zip(names, given["args"], strict=False)), **given["kwargs"]}
     return given, _write_json(result)
 
 
 def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
-    """List the texts of retrieved documents, or their ids."""
+    """List the texts of retrieved documents, or the ids of documents without text."""
     numbered = {
         int(name.split(".")[2]): str(value)
         for name, value in attributes.items()
@@ -120,7 +120,7 @@ def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parse(value: Any) -> Any:
-    """Parse JSON text; other values are already plain."""
+    """Parse JSON text; return values that are not text unchanged."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -138,7 +138,7 @@ def _read_value(value: Any) -> Any:
 
 
 def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) -> LoggedCall | None:
-    """Read a model call; return None if the span is not a model call."""
+    """Convert the attributes of a model call's span; return None if the span is not a model call."""
     # Skip agents' spans, because they may repeat the messages of their model calls.
     if operation in {"invoke_agent", "create_agent", "execute_tool"}:
         return None
@@ -166,7 +166,7 @@ def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) ->
 
 
 def _read_parts(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
-    """Read messages that consist of parts; the attribute is JSON text or a value."""
+    """Read messages that consist of parts from a span's attribute, which is JSON text or a list."""
     items = _parse(attributes.get(name) or [])
     if name.endswith("instructions"):
         items = [{"role": "system", "parts": items}] if items else []
@@ -212,7 +212,7 @@ def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
             for _, call in sorted(calls[place].items())
         )
         if role == "tool-call" and read and read[-1].role == "assistant":
-            # smolagents sends a text and its tool calls as one message.
+            # Join a text and its tool calls, because smolagents sends both to the model as one message.
             read[-1] = Message("assistant", f"{read[-1].content}\n{text}".lstrip("\n"))
         else:
             read.append(Message(ROLES.get(role, role), text, requested, message.get("tool_call_id")))
