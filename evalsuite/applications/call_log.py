@@ -104,7 +104,7 @@ class CallLog:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """Add the spans to a transcript; make missing messages and events from the logged calls.
+        """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
 
         Without logged calls, the calls that the spans describe are used. The fact `left_out` names the fields that were
         not sent to the model.

@@ -40,11 +40,11 @@ class AnswersBackend:
         )
 
     async def aclose(self) -> None:
-        """Do nothing; nothing was opened."""
+        """Do nothing, because this backend opens no connection."""
 
 
 class ReadyAnswers:
-    """Ready-made answers, by benchmark and sample id; the benchmark is empty for lines that name no benchmark."""
+    """Ready-made answers, by benchmark and sample id; for lines without a benchmark, the benchmark is empty."""
 
     def __init__(self, file: str, by_key: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         self._file, self._by_key = file, by_key
@@ -55,7 +55,7 @@ class ReadyAnswers:
         return [line for line in fitting if "input" in line]
 
     def list_unused(self, asked: Collection[tuple[str, str]]) -> list[str]:
-        """List the ids of lines that match no pair of benchmark and id in `asked`."""
+        """List the ids of lines that do not belong to any benchmark and id in `asked`."""
         names = {name for _, name in asked}
         return [
             name
@@ -64,7 +64,7 @@ class ReadyAnswers:
         ]
 
     def find_answer(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
-        """Find a sample's line by the first of the sample's ids that the file contains."""
+        """Find a sample's line by its ids; the first id that the file contains counts."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):
@@ -111,7 +111,7 @@ def _parse_line(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, An
 
 
 class ReplayBackend:
-    """Replaces, in a replay, the backend that the original run called."""
+    """In a replay, takes the place of the backend that the original run called."""
 
     metered = False
     connections: int | None = None
@@ -121,7 +121,7 @@ class ReplayBackend:
         self._run = run
 
     def check(self) -> None:
-        """Do nothing; a replay needs no key and no server."""
+        """Do nothing, because a replay needs neither a key nor a server."""
 
     async def complete(self, request: Request) -> Completion:
         """Raise an error, because the gateway calls the backend only if the store has no answer."""
@@ -133,4 +133,4 @@ class ReplayBackend:
         )
 
     async def aclose(self) -> None:
-        """Do nothing; nothing was opened."""
+        """Do nothing, because this backend opens no connection."""

@@ -16,7 +16,7 @@ from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
-# The opening tag may be missing, because some chat templates put it into the prompt.
+# The tag `<think>` may be missing, because some chat templates put this tag into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
 
@@ -76,7 +76,7 @@ def _check_withheld(completion: Completion, refusal: Any) -> None:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Read the tokens of one call; all are 0 if the server sent none, or something invalid."""
+    """Read the token counts of one call; all counts are 0 if the server sent none, or invalid ones."""
     prompt, completion = (_parse_count(_find_first_count(usage, names)) for names in (PROMPT, COMPLETION))
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
@@ -85,7 +85,7 @@ def read_usage(usage: Any) -> Usage:
     )
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
-    # xAI and Gemini leave reasoning out of the completion's tokens, although they charge for reasoning.
+    # Add the reasoning's tokens, because xAI and Gemini charge for them but omit them from the completion's tokens.
     hidden = max(0, (_parse_count(usage.get("total_tokens")) or 0) - prompt - completion)
     completion, reasoning = completion + hidden, max(reasoning, hidden)
     cached = min(cached, prompt)
@@ -135,7 +135,7 @@ def shorten_answer(value: Any) -> str:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Split an answer from the reasoning before it (`<think>…</think>`), if there is any.
+    """Separate an answer from the reasoning (`<think>…</think>`) that may precede it.
 
     If the reasoning was cut off before its end, the answer is empty.
     """
@@ -186,7 +186,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
 
 
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Return the events' data, and whether the stream contained its end marker."""
+    """Return the data of a stream's events, and whether the stream contained the end marker `[DONE]`."""
     events, ended = [], False
     for raw in content.splitlines():  # Split bytes, because text is also split at U+2028, which JSON may contain.
         line = raw.decode("utf-8", "replace")

@@ -1,8 +1,9 @@
-"""Decides which key is sent to which server: a key is sent only to addresses for which the user gave it.
+"""Decides which API key is sent to a server; a key is sent only to addresses for which the user gave this key.
 
 `OPENAI_API_KEY` is sent to OpenAI itself and to base URLs that the user gave for this session, on the command line, in
 the configuration or in `OPENAI_BASE_URL`. This key is never sent to an address that was read from a run's folder.
-`evalsuite_model_key_env`, and its equivalents for judge and user, name another variable for that model's address.
+`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another environment variable for
+the address of the model, the judge or the simulated user.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the secret text; call this method only to send the text."""
+        """Return the secret text; call this method only where the text is sent to a server."""
         return self._text
 
     def digest(self) -> str:
@@ -67,9 +68,9 @@ class Timeouts:
 class Access:
     """The rules for reaching a server."""
 
-    key: Secret | None = None  # The key for the server; None if the server needs none.
+    key: Secret | None = None  # The key for the server; None if the server needs no key.
     key_name: str = OPENAI_KEY  # The environment variable from which the key is read.
-    # Whether the user gave the address for this session; only then are headers from the environment sent, too.
+    # Whether the user gave the address for this session; otherwise, headers from the environment are not sent.
     trusted: bool = False
     advice: str = "is the key right?"  # Advice in the error message if a key is missing or refused.
     timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
@@ -78,7 +79,7 @@ class Access:
 
 
 def read_key(name: str, environ: Mapping[str, str]) -> Secret | None:
-    """Read the key in an environment variable, or None; strip it, because a pasted key may end in a newline."""
+    """Read a key from an environment variable, or None; strip line ends, which a pasted key may have."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None
 
@@ -91,9 +92,9 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 class Address:
     """The address of a server."""
 
-    shown: str  # The address without secrets, for messages and for keys in the store.
+    shown: str  # The address without secrets, for messages and for requests' keys in the store.
     root: str  # Scheme, host and path.
-    query: Secret  # Parameters sent with every call; they may be secrets.
+    query: Secret  # Query parameters sent with every call, which may be secrets.
     login: Secret | None  # The login (`user:password`) in the address, if any.
     host: str  # Lower case.
 
@@ -142,10 +143,10 @@ WITHHELD = (
 
 @dataclass(frozen=True, slots=True)
 class AddressGrant:
-    """An address that the user gave, and what may be sent there."""
+    """An address that the user gave, and the variable with the key for this address."""
 
-    model: str  # The name that the user gave.
-    # The address that the user gave, login included; None means the backend's default.
+    model: str  # The model's name, as the user gave it.
+    # The address as the user gave it, with a login; None means the backend's default.
     base_url: str | None = field(repr=False)
     key_env: str | None = None  # The environment variable with the key, if the user named one.
     fresh: bool = True  # Whether the user gave the address in this session, not in an earlier run.
@@ -157,7 +158,7 @@ class AddressGrant:
 
 
 class Credentials:
-    """Decides which key an address gets."""
+    """Decides which API key is sent to an address."""
 
     def __init__(
         self, grants: Sequence[AddressGrant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ
@@ -172,7 +173,7 @@ class Credentials:
                 )
 
     def find_address(self, base_url: str | None) -> Address:
-        """Find the address that a base URL means, with the login that the user gave for this address.
+        """Parse a base URL, and add the login that the user gave for this address.
 
         Without a base URL, the address is `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI
         itself.
@@ -188,7 +189,7 @@ class Credentials:
         return parse_address(named or OPENAI)
 
     def make_access(self, model: str, base_url: str | None) -> Access:
-        """Decide what may be sent to an address on behalf of a model."""
+        """Decide which key and headers may be sent to an address for calls of a model."""
         address = self.find_address(base_url)
         grant = self._find_grant(model, base_url)
         if grant is not None and grant.key_env:
@@ -204,7 +205,7 @@ class Credentials:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]
-        # For another model at an address that the user gave, use the key of this address.
+        # If the user gave the address for another model only, use the key of that model.
         return next(iter(exact or (matching if base_url else ())), None)
 
     def _find_key_name(self, address: Address) -> str:

@@ -20,7 +20,7 @@ LONGEST_WORDS = 500
 def make_error(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
-    """Convert a response that is not a success to an exception."""
+    """Convert a response with an error status to an exception."""
     message = f"{server} answered {status}: {words}"
     hint = _explain_final_failure(status, words.lower())
     if hint:
@@ -36,7 +36,7 @@ def make_error(
 
 
 def _explain_final_failure(status: int, words: str) -> str:
-    """Explain why no request will succeed from now on; return an empty text if a request may still succeed."""
+    """Explain why no later request can succeed; return an empty text if a later request may succeed."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
@@ -62,11 +62,11 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def read_exhaustion(headers: Mapping[str, str]) -> float:
-    """Return the seconds until the server accepts a request; 0 unless its headers say that the quota is used up.
+    """Return the seconds until the server accepts a request; 0 unless the headers state that the quota is used up.
 
-    OpenAI reports the time until the whole quota is restored. The result is the shorter time until one request, or
-    `TOKENS` tokens, are available. `ratelimit-*` and `ratelimit` (two IETF drafts) and routers' `x-ratelimit-*` report
-    the end of a time window.
+    OpenAI reports the time until the whole quota is restored. From this time, the shorter time until a single request,
+    or `TOKENS` tokens, are available is computed. `ratelimit-*` and `ratelimit` (two IETF drafts) and routers'
+    `x-ratelimit-*` report the end of a time window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _parse_number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
@@ -81,8 +81,8 @@ def read_exhaustion(headers: Mapping[str, str]) -> float:
     return 0.0
 
 
-TOKENS = 1000.0  # Assumed tokens of a request (prompt and answer), to compute the wait for tokens.
-YEAR_2001 = 1e9  # In seconds since 1970; a smaller number is a duration, not a date.
+TOKENS = 1000.0  # Assumed tokens of a request (prompt and answer), used to compute the wait until tokens are available.
+YEAR_2001 = 1e9  # The year 2001 in seconds since 1970; a smaller number in a header is a duration, not a date.
 
 
 def _convert_window_end(text: str | None) -> float:
@@ -112,7 +112,7 @@ def _parse_number(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
-    # NaN and infinity are invalid.
+    # Reject NaN, infinity and huge numbers.
     return max(0.0, number) if abs(number) < 1e9 else None
 
 
@@ -123,13 +123,13 @@ def _read_seconds_until(date: str) -> float | None:
         return None
     from datetime import UTC, datetime
 
-    # A date without a zone is in UTC.
+    # Treat a date without a time zone as UTC.
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max(0.0, (aware - datetime.now(UTC)).total_seconds())
 
 
 def read_server_message(content: bytes) -> str:
-    """Read the server's message from the usual fields of its JSON, else the whole body; shorten the text."""
+    """Read the error message from the usual fields of a server's JSON, or else the whole body; shorten the text."""
     try:
         plain = json.loads(content)
         error = plain.get("error", plain)

@@ -33,13 +33,13 @@ UNDERSTOOD = frozenset(
 class FunctionBackend:
     """`function:package.module:name`.
 
-    The function is called with the messages, a list of objects in the OpenAI chat format, and with whichever generation
-    parameters (and `tools`) its signature accepts. The function returns the answer's text, or an object with `content`
-    and optionally `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and `logprobs` (pairs of token and
-    logprob, with a third item for the alternatives); its other fields become facts of the case, for judges to see. If
-    called with `api="embeddings"`, the function returns an object with `embeddings`, one vector per message. A plain
-    function runs in a thread. A thread cannot be stopped, so it continues after a call's time limit. Any exception of
-    the function becomes the case's error.
+    The function is called with the messages, a list of objects in the OpenAI chat format. It also gets `tools` and the
+    generation parameters that its signature accepts. The function returns the answer's text, or an object with
+    `content`. Optional fields of the object are `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and
+    `logprobs` (pairs of token and logprob, with a third item for the alternatives). All other fields become facts of
+    the case, which judges can see. If called with `api="embeddings"`, the function returns an object with `embeddings`,
+    one vector per message. A plain function runs in a thread. The thread cannot be stopped, so a plain function
+    continues after the call's time limit. Any exception of the function becomes the case's error.
     """
 
     metered = False
@@ -140,7 +140,7 @@ class FunctionBackend:
             ) from error
 
     async def aclose(self) -> None:
-        """Do nothing; a call still in progress ends by itself."""
+        """Do nothing, because a call that is still in progress ends by itself."""
 
 
 def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LitellmBackend:
-    """`litellm:provider/name`; keys come from the environment, as litellm documents for each provider."""
+    """`litellm:provider/name`, a model called through litellm; keys come from the variables that litellm documents."""
 
     metered = True
     connections: int | None = None
@@ -37,7 +37,7 @@ class LitellmBackend:
             )
 
     async def prepare(self) -> None:
-        """Import litellm in advance, so that the first calls are not delayed; `complete` reports a failed import."""
+        """Import litellm before the first call, to avoid a delay; if the import fails, `complete` reports the error."""
         with suppress(Exception):
             await self._import_package()
 
@@ -86,7 +86,7 @@ class LitellmBackend:
 
 
 def _silence_warnings() -> None:
-    """Ignore litellm's warnings about pydantic; called for each request, because pytest resets the filters."""
+    """Ignore litellm's warnings about pydantic; call this for each request, because pytest resets warning filters."""
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)\b")
 
 

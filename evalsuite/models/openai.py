@@ -44,7 +44,7 @@ APIS = {
 """For each value of the parameter `api`: the path, and the module that writes requests and reads answers."""
 
 LARGEST_FILE = 2**30  # Maximum bytes of a batch's output, which has at most 50,000 answers.
-SHORTEST_SECRET = 8  # Minimum characters of a masked secret; shorter text is probably a part of a word.
+SHORTEST_SECRET = 8  # Minimum characters of a masked secret, because shorter text may be part of a word.
 
 
 class OpenAIBackend:
@@ -52,7 +52,7 @@ class OpenAIBackend:
 
     Args:
         address: the API's address; None for OpenAI itself.
-        unknown_kind: the prefix of the model's name if it looks like a kind of model and is not; for the message.
+        unknown_kind: the model name's prefix before a colon, for the error message, if it is not a known kind of model.
     """
 
     metered = True
@@ -71,7 +71,7 @@ class OpenAIBackend:
         self._opening = asyncio.Lock()
 
     def check(self) -> None:
-        """Check that a key for OpenAI itself is set; other servers may need no key, and Azure may accept a token."""
+        """Check that a key is set if the server is OpenAI's own; other servers may accept calls without a key."""
         if self._address.is_openai and not self._access.key:
             kinds = f"no kind of model is called {self._unknown_kind!r}, and " if self._unknown_kind else ""
             raise BackendUnavailable(
@@ -80,7 +80,7 @@ class OpenAIBackend:
             )
 
     async def prepare(self) -> None:
-        """Open the client in advance, so that the first calls are not delayed; `complete` reports a failure to open."""
+        """Open the client before the first call, to avoid a delay; if this fails, `complete` reports the error."""
         with suppress(Exception):
             await self._open_client()
 
@@ -145,7 +145,7 @@ class OpenAIBackend:
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
     def make_batch_line(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Convert a request to the path and body of a batch's line; the answer is never streamed."""
+        """Convert a request to the path and body of a batch's line; omit parameters of streaming."""
         path, api = self._choose_api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
@@ -158,7 +158,7 @@ class OpenAIBackend:
         return self._read_completion(request, json.loads(content), content)
 
     async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
-        """Call a function with the client and the headers that each call needs."""
+        """Call a function with two arguments: the client, and the headers that every call must have."""
         self.check()
         return _raise_failure(await self._try_call(work))
 
@@ -226,7 +226,7 @@ class OpenAIBackend:
         return Broken(f"the connection to {self.base_url} broke: {words}")
 
     def _describe_proxy(self) -> str:
-        """Name the proxy that was used, because a failed connection's message does not name it."""
+        """Name the proxy of a failed connection, because the client's error message does not name the proxy."""
         address = urlsplit(self.base_url)
         host = address.hostname or ""
         if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
@@ -237,7 +237,7 @@ class OpenAIBackend:
         return self._mask_credentials(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _mask_credentials(self, content: bytes) -> bytes:
-        """Replace credentials, which some servers echo, by `***`."""
+        """Replace the key and the login by `***`, because some servers repeat them in their answers."""
         secrets = (self._access.key, self._address.login)
         for text in (secret.reveal() for secret in secrets if secret):
             if len(text) >= SHORTEST_SECRET:
@@ -251,7 +251,7 @@ class OpenAIBackend:
 
 
 def _raise_failure(outcome: T | Exception) -> T:
-    """Raise an exception outside of the `except` block, because pytest would show the client's frames with the key."""
+    """Raise an exception outside of `except` blocks, so that pytest does not show client frames with the key."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

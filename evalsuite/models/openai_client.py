@@ -1,4 +1,4 @@
-"""Calls through the openai package. Import this module late, because the package takes a second to load.
+"""Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
 The package builds the address and the headers of a call, credentials included. If address and headers are the same for
 all calls, they are built once per path, because building them takes twice as long as sending the call.
@@ -33,13 +33,13 @@ _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", d
 class DirectClient(httpx2.AsyncClient):
     """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks.
 
-    Requests of other kinds, such as file uploads, are built by the base class.
+    The base class builds requests of other kinds, such as file uploads.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
         super().__init__(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
         self._straight = transport
-        # Cache parsed addresses: parsing takes a tenth of a call's time, and there are few addresses.
+        # Cache parsed addresses, because parsing takes a tenth of a call's time.
         self._parsed: dict[str, httpx2.URL] = {}
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
@@ -70,7 +70,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def record_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Record what a `call` through a `DirectClient` would send besides its content; `call` gets an empty answer."""
+    """Run `call` with a `DirectClient` that sends nothing; record the address and headers that would be sent."""
     requests: list[httpx2.Request] = []
     token = _REHEARSED.set(requests)
     try:
@@ -80,15 +80,15 @@ async def record_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
     return PreparedCall.from_request(requests[0])
 
 
-NO_KEY = "none"  # Placeholder for a missing key, because the package demands a key; the header with the key is omitted.
+NO_KEY = "none"  # Placeholder for a missing key, because the package requires a key; it is never sent.
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
     """Open a client without retries of its own, because the gateway retries.
 
-    Organisation, project and further headers come from `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
-    `OPENAI_CUSTOM_HEADERS` as the package documents; they are sent wherever a key is sent.
+    The client sends the organisation, the project and the headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
+    `OPENAI_CUSTOM_HEADERS` only to servers that may also get a key.
     """
     times = access.timeouts
     timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
@@ -108,18 +108,18 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
 
 
 def make_headers(address: Address, access: Access) -> dict[str, Any]:
-    """Return the headers to add to the client's own, such as a login instead of a key; `Omit()` removes a header."""
+    """Return headers that replace the client's own, for example a login instead of a key; `Omit()` removes a header."""
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
         "Accept-Encoding": ACCEPTED,
-        # Omit the package's headers about retries and time-outs, because this saves time.
+        # To save time, omit the package's headers about retries and time-outs.
         "x-stainless-retry-count": Omit(),
         "x-stainless-read-timeout": Omit(),
     }
     if not access.key and not address.is_azure:
         headers["Authorization"] = Omit()
     if not access.trusted:
-        # Omit the user's headers, which the package would add, because they may contain secrets.
+        # Omit the headers in `OPENAI_CUSTOM_HEADERS`, which the package would add, because they may contain secrets.
         lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
         headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
     if address.login:
@@ -128,7 +128,7 @@ def make_headers(address: Address, access: Access) -> dict[str, Any]:
 
 
 def _open_azure_client(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
-    """Open a client for Azure: a deployment per model, an API key or Entra ID token, and the API version as a query."""
+    """Open a client for Azure's paths, with a key or an Entra ID token, and with the API version as a parameter."""
     query = shared.pop("default_query")
     version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
     if not version:
@@ -147,7 +147,7 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
 
 
 def _get_machine_credential(address: Address) -> AsyncTokenCredential:
-    """Get tokens of Entra ID through the login of this machine's command line or service."""
+    """Make a credential that gets Entra ID tokens by this machine's login at Azure."""
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:
@@ -177,7 +177,7 @@ class OpenAICalls:
 
     Attributes:
         client: the package's client object.
-        headers: sent with every call besides the client's own.
+        headers: the headers that every call must send in addition to the client's own headers.
     """
 
     def __init__(self, address: Address, access: Access) -> None:
@@ -190,7 +190,7 @@ class OpenAICalls:
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        # Do not reuse prepared calls: Azure's address depends on the content, and Entra ID tokens expire.
+        # Do not reuse a prepared call for Azure: the address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
         prepared = self._prepared.get(path) or await self._prepare_call(path)
@@ -204,10 +204,10 @@ class OpenAICalls:
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
         azure = self._address.is_azure
-        # The Azure client reads the deployment's name from the body, so it needs the body as an object.
+        # Give the Azure client the body as an object, because it reads the deployment's name from the body.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
-        # The Azure client builds the deployment's address from a path. For other clients, a complete address saves
-        # time.
+        # Give the Azure client a path, from which it builds the deployment's address. For other clients, a complete
+        # address saves time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)

@@ -23,7 +23,7 @@ class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which w
 
 
 class Transient(Exception):  # noqa: N818 - heard only by the gateway, which asks again
-    """The call failed but may succeed next time, for example after a broken connection or a server error."""
+    """A failed call that may succeed if it is repeated, for example after a broken connection or a server error."""
 
 
 class Hopeless(BackendUnavailable):
@@ -35,7 +35,7 @@ class LostAnswer(Transient):
 
 
 class WithheldAnswer(RequestRefused):
-    """The server will bill a response without an answer: the model refused, or a filter removed the answer."""
+    """A billed response without an answer, because the model refused or a filter removed the answer."""
 
 
 class Outage(Transient):
@@ -53,11 +53,11 @@ class Unreachable(Outage):
 class Backend(Protocol):
     """The code that calls one kind of model at one address.
 
-    Creating a backend costs nothing and checks nothing; `check` and the first call check the model.
+    Creating a backend does not check the model; `check` and the first call do.
 
     Attributes:
         identity: the backend's kind and address without secrets, which are part of every key in the store.
-        metered: whether calls may cost money; a run then waits at its end for calls in flight.
+        metered: whether calls may cost money; if true, a run waits at its end for calls in flight.
         connections: the number of calls that the model can serve at once; None if only the run's limit applies.
     """
 
@@ -69,7 +69,7 @@ class Backend(Protocol):
         """Check whether the model can be called, without calling it.
 
         Raises:
-            BackendUnavailable: an extra, a key or a file is missing; the message says what to do.
+            BackendUnavailable: an extra, a key or a file is missing; the message states the remedy.
         """
 
     async def complete(self, request: Request) -> Completion:
@@ -77,7 +77,7 @@ class Backend(Protocol):
 
         Raises:
             RateLimited: the server answered with the status 429 or an equivalent.
-            Transient: the call may succeed next time.
+            Transient: the call failed but may succeed if it is repeated.
             RequestRefused: this request can never succeed.
             BackendUnavailable: no request can succeed.
         """

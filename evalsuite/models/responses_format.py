@@ -48,7 +48,7 @@ def _convert_message(message: Message) -> list[dict[str, Any]]:
 
 
 def _convert_content(content: Any) -> Any:
-    """Rename the types of a message's parts, because this API uses other names than the chat API."""
+    """Rename the types of a message's parts from the chat API's names to the Responses API's names."""
     if isinstance(content, str):
         return content
     return [_convert_part(part) for part in content]

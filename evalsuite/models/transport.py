@@ -35,7 +35,7 @@ UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A request without its content, which can be sent several times with different contents."""
+    """A request without content, which can be sent repeatedly with different contents."""
 
     method: str  # The HTTP method.
     url: URL  # The whole address.
@@ -48,7 +48,7 @@ class PreparedCall:
         return cls(
             request.method,
             _parse_url(str(request.url)),
-            # Decode the raw headers, because httpx2 would detect their encoding for each request.
+            # Decode the raw headers as Latin-1, because httpx2 would detect the headers' encoding for each request.
             CIMultiDict(
                 (name.decode("latin-1"), value.decode("latin-1"))
                 for name, value in request.headers.raw
@@ -69,11 +69,11 @@ class ServerAnswer:
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over aiohttp, at half the cost of httpx's own connections."""
+    """Sends requests over aiohttp, in half the time of httpx's own connections."""
 
     def __init__(self, access: Access, *, tls: bool) -> None:
         self._max_answer, self._tls = access.max_answer, tls
-        # Enable proxies only if one is configured, because aiohttp looks them up for every call.
+        # Enable proxies only if a proxy is configured, because aiohttp looks up proxies for every call.
         self._proxies = access.proxies and bool(getproxies())
         self._session: aiohttp.ClientSession | None = None
 
@@ -136,7 +136,7 @@ def _find_unpacker(encoding: str) -> Any:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise WithheldAnswer(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
-    # Detect the format (gzip or zlib) from the header.
+    # Detect gzip or zlib by the header of the compressed data (`| 32`).
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack_chunk(chunk: bytes) -> Any:
@@ -152,7 +152,7 @@ def _make_socket(address: Any) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
-        # Some operating systems lack some of these options.
+        # Skip options that the operating system lacks.
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     made.setblocking(False)
@@ -165,10 +165,10 @@ class FailureCause:
 
     ours: Exception | None  # The exception of evalsuite that the openai package wrapped, if any.
     response: httpx2.Response | None  # The server's response, if it sent one.
-    unreachable: bool  # Whether the connection could not be established, so nothing was sent.
+    unreachable: bool  # Whether no connection could be established, so that nothing was sent.
     no_descriptor: bool  # Whether this process has no file descriptor left for a connection.
     timeout: bool  # Whether a time limit was exceeded.
-    network: bool  # Whether the connection failed, as opposed to the request.
+    network: bool  # Whether the connection failed, rather than the request.
     words: str  # The message of the innermost exception.
 
 
@@ -188,7 +188,7 @@ def find_cause(error: BaseException) -> FailureCause:
 
 
 def _read_message(error: BaseException) -> str:
-    """Return an exception's message in one line; omit the HTTP status, which aiohttp adds even without a response."""
+    """Return an exception's message as one line, without the HTTP status that aiohttp adds even without a response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
 
