@@ -116,6 +116,8 @@ def _explain_incomplete(findings: _Findings) -> Iterator[str]:
         yield f"shard {settings['shard']} alone decides nothing: join all with `evalsuite runs merge` and gate that run"
     if settings.get("partial") and settings.get("decides"):
         yield "it was run with --partial, so its cases alone decide: run all cases of the suite and gate that run"
+    if not (findings.gates or settings.get("partial") or settings.get("shard")) and read_gates(findings.run):
+        yield f"{NOT_DECIDED}no gate covers a case of this run{WITHOUT_GATES}"
     for decision in findings.decisions:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"

@@ -156,6 +156,16 @@ def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: D
     ]
 
 
+@pytest.mark.parametrize(("partial", "status"), [(True, Status.GOOD), (False, Status.INCOMPLETE)])
+def test_a_run_whose_gates_are_all_left_undecided_is_good_only_with_partial(
+    desk: Desk, status: Status, *, partial: bool
+) -> None:
+    given = settings("other.misspelt > 0", partial=partial)
+    verdict = judge_run(desk.run([desk.record("fr", {"m": 1.0})], settings=given, narrowed=True, elsewhere=["other"]))
+    assert verdict.status is status
+    assert any("no gate covers a case of this run" in reason for reason in verdict.reasons) is not partial
+
+
 @pytest.mark.parametrize(("said", "status"), [("met", Status.GOOD), ("missed", Status.GATE_MISSED)])
 def test_what_was_decided_early_stands(desk: Desk, said: str, status: Status) -> None:
     # The plain means say the opposite of what the sequences said.
