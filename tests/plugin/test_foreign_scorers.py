@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 # Not in a dependency group: their bounds would hold back the packages of all others. pytest-asyncio comes with some.
-WHY = "not installed here; try: uv run --with PACKAGE pytest -p no:asyncio tests/plugin/test_foreign_scorers.py"
+WHY = "cannot be imported here; try: uv run --with PACKAGE pytest -p no:asyncio tests/plugin/test_foreign_scorers.py"
 CASES = """
 from functools import partial
 from evalsuite import Sample, benchmark
@@ -68,20 +68,42 @@ def judged(suite: Suite, imports: str, made: str, answer: str = "''", arguments:
     return record
 
 
+# Older versions lack DeepEval's metrics without a model, and name the parameters otherwise.
+DEEPEVAL = """
+from deepeval import test_case
+from deepeval.metrics import BaseMetric, GEval
+from evalsuite.scorers import from_deepeval
+
+Params = getattr(test_case, "SingleTurnParams", None) or test_case.LLMTestCaseParams
+
+class SameText(BaseMetric):
+    __name__ = "Same Text"
+
+    def measure(self, case, *args, **more):
+        self.score = float(case.actual_output == case.expected_output)
+        return self.score
+
+    async def a_measure(self, case, *args, **more):
+        return self.measure(case)
+
+    def is_successful(self):
+        return self.score == 1
+"""
+
+
 def test_a_metric_of_deepeval_asks_the_judge(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("deepeval", reason=WHY)
     # A metric that is made without a model demands a key, which nothing uses.
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     record = judged(
         suite,
-        "from deepeval.metrics import GEval, ExactMatchMetric\nfrom deepeval.test_case import SingleTurnParams\n"
-        "from evalsuite.scorers import from_deepeval",
+        DEEPEVAL,
         "from_deepeval(partial(GEval, name='Right Answer', criteria='Is it right?', "
-        "evaluation_params=[SingleTurnParams.ACTUAL_OUTPUT])), from_deepeval(ExactMatchMetric, judge=False), "
-        "from_deepeval(GEval(name='Own', evaluation_steps=['Look.'], evaluation_params=[SingleTurnParams.INPUT]))",
+        "evaluation_params=[Params.ACTUAL_OUTPUT])), from_deepeval(SameText, judge=False), "
+        "from_deepeval(GEval(name='Own', evaluation_steps=['Look.'], evaluation_params=[Params.INPUT]))",
         """json.dumps({"steps": ["Look."], "score": 8, "reason": "It is right."})""",
     )
-    assert record["scores"] == {"right_answer_geval": 0.8, "exact_match": 1.0, "own_geval": 0.8}
+    assert record["scores"] == {"right_answer_geval": 0.8, "same_text": 1.0, "own_geval": 0.8}
     assert record["notes"]["right_answer_geval"] == "It is right."
 
 

@@ -297,12 +297,14 @@ def read_shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
     Without a field `answer`, the evaluator shows a dictionary that two patterns find. A key is a text in single quotes.
-    A value is the quoted text from a colon to the next brace; missing values are empty.
+    A value is the quoted text from a colon to the next brace; missing values are empty. The evaluator first halves
+    doubled backslashes, and drops an escaped line break before a backslash.
     """
-    closed = _close_brackets(written)
+    closed = _close_brackets(written).replace("\\\\", "\\")
     try:
-        return str(_make_python_dict(closed)["answer"])
+        return str(_make_python_dict(closed.replace("\\n\\", "\\"))["answer"])
     except (ValueError, KeyError):
+        closed = closed.replace("\\\\", "\\")
         keys = [key.replace(":", "").strip()[1:-1] for key in _KEY.findall(closed)]
         values = [value.strip()[1:-1] for value in _VALUE.findall(closed)]
         return str(dict(zip(keys, values + [""] * len(keys), strict=False)))

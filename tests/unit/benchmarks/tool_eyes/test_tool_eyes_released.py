@@ -278,6 +278,9 @@ def test_code_of_the_authors_is_read_and_never_run(repository: Path) -> None:
         ("{'result': 'Oslo'}", "{'result': 'Oslo'}"),
         ('{"result": "Oslo"}', "{}"),
         ("{'a': 'x', 'b': 2}", "{'a': \"x', 'b': \", 'b': ''}"),
+        (r'{"answer": "two\n\nlines"}', "two\nlines"),
+        (r"{'path': 'a\\b'}", r"{'path': 'a\\b'}"),
+        (r"{'path': 'a\\\\b'}", r"{'path': 'a\\b'}"),
     ],
 )
 def test_the_judge_sees_the_answer_as_the_released_evaluator_shows_it(written: str, shown: str) -> None:
