@@ -20,9 +20,10 @@ from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Completion, Message
+from evalsuite.results.record_file import JOURNAL
 
 LARGEST_FILE = 2**29  # Bytes.
-EXPECTED = "OTLP JSON, records of a run, or chat logs: lists of messages of OpenAI or Anthropic, or objects with one"
+EXPECTED = "OTLP JSON, a run's records or journal, or chat logs: messages of OpenAI or Anthropic, or objects with them"
 SUFFIXES = (".json", ".jsonl")
 
 
@@ -63,7 +64,9 @@ def run_traces(options: argparse.Namespace) -> int:
 
 
 def _list_files(source: Path) -> list[Path]:
-    if not source.is_dir() or (source / "run.json").is_file():
+    if source.name == JOURNAL or (source / "run.json").is_file():
+        return [source.parent if source.name == JOURNAL else source]
+    if not source.is_dir():
         return [source]
     return sorted(file for file in source.rglob("*") if file.suffix in SUFFIXES and file.is_file())
 
@@ -150,7 +153,8 @@ def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[di
     transcript = log.transcript()
     asked = [message for message in log.calls[0].messages if message.role not in {"system", "developer"}]
     plain = [encode_message(message) for message in asked]
-    is_text = len(asked) == 1 and isinstance(plain[0]["content"], str)
+    parts = asked[0].parts if asked else ()
+    is_text = len(asked) == 1 and all(isinstance(part, str) or part["type"] == "text" for part in parts)
     transcript = dataclasses.replace(transcript, answer=more.get("answer", transcript.answer))
     yield {
         **more,

@@ -81,6 +81,13 @@ def test_logs_are_scored_and_what_failed_becomes_samples(suite: Suite, logs: Pat
     ]
     records = suite.path / "reports" / "first" / "records.jsonl"
     assert list(command.read_traces(records)) == list(command.read_traces(records.parent))
+    # A run that was killed has a journal alone.
+    records.unlink()
+    arguments = ["score", "traces", str(records.with_name("journal.sqlite")), "--suite", "test_capitals.py"]
+    assert main([*arguments, "--run=third"]) == 1
+    assert [record["transcript"] for record in suite.records("third")] == [
+        record["transcript"] for record in suite.records("second")
+    ]
     assert main(["export", "cases", "first", "--failed", "-o", "wrong.jsonl"]) == 0
     (sample,) = load_samples(suite.path / "wrong.jsonl", id="id")
     assert (sample.id, sample.input, sample.metadata["answer"]) == ("rome", "Rome?", "Sunny.")
@@ -124,6 +131,15 @@ def test_an_instrumented_agent_yields_its_transcript(tmp_path: Path) -> None:
     assert (call["tool"], call["observation"]) == ("weather", "sunny in a")
     assert turn["usage"]["prompt_tokens"] > 0
     assert (agent["kind"], agent["operation"], agent["begin"]) == ("span", "invoke_agent", 0)
+
+
+def test_a_question_in_parts_of_text_is_a_text(tmp_path: Path) -> None:
+    texts, picture = [{"type": "text", "text": "Oslo?"}], {"type": "image_url", "image_url": {"url": "http://x/y"}}
+    for parts, given in ((texts, "Oslo?"), ([*texts, picture], [{"role": "user", "content": [*texts, picture]}])):
+        log = [{"role": "user", "content": parts}, {"role": "assistant", "content": "Sunny."}]
+        (tmp_path / "a.json").write_text(json.dumps(log), encoding="utf-8")
+        (line,) = command.read_traces(tmp_path / "a.json")
+        assert line["input"] == given
 
 
 def attribute(key: str, value: Any) -> dict[str, Any]:
