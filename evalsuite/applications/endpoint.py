@@ -54,7 +54,7 @@ class Endpoint:
         return {
             **os.environ,
             "OPENAI_BASE_URL": self.base_url,
-            # Older OpenAI clients read the base URL from this variable.
+            # Older OpenAI clients read the base URL from `OPENAI_API_BASE`.
             "OPENAI_API_BASE": self.base_url,
             "OPENAI_API_KEY": self.api_key,
             # Omit `/v1`, because Anthropic's clients add it to the base URL themselves.

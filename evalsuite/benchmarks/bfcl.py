@@ -2,7 +2,7 @@
 
 Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. The published files of the categories with Python
 functions are read from `--data`; no file is shipped. Single-turn calls are scored by the rules of the leaderboard's AST
-evaluation. Multi-turn calls are scored by the resulting states and results (`bfcl_multi_turn`).
+evaluation. Multi-turn calls are scored by the objects' states and the calls' results (`bfcl_multi_turn`).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
 
 def _list_command(job: ShardJob, folder: Path) -> list[str]:
     return [
-        # End the session with the node's worker, because it would continue to pay for calls.
+        # End the session with the node's worker, because an orphaned session would continue to pay for calls.
         *TETHERED,
         *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),

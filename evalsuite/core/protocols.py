@@ -26,7 +26,7 @@ class Model(Protocol):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Generation parameters that the user set for the whole run; they take precedence over a call's own."""
+        """Generation parameters that the user set for the whole run; they override a call's own parameters."""
 
     async def chat(
         self,

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """How the cases of a benchmark's function were chosen."""
+    """The choice of a benchmark's cases from all samples."""
 
     samples: int = 0  # The number of samples that `--limit` draws.
     of: int | None = None  # Number of all samples; None if the samples are a stream that was not read to its end.

@@ -1,6 +1,6 @@
 """The gateway, through which every model call of a run passes.
 
-A request is looked up in the store, then among the calls in flight. Any other request must pass the spend limit and the
+A request is looked up in the store, then among the calls in flight. A new request must pass the spend limit and the
 limiter; then the backend answers, and the answer is stored. Because of this order, each distinct request is paid for
 only once, and no paid answer is lost.
 """

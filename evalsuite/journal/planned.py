@@ -23,7 +23,7 @@ class PlannedCase:
     source: str
     declared: str  # The location of the benchmark's code; see `declarations`.
     selected: bool  # False if the case belongs to the suite but the command line left it out.
-    fingerprints: Mapping[str, str]  # The fingerprints named in `BEFOREHAND`.
+    fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`BEFOREHAND`).
     beyond: bool = False  # Whether the case is beyond `--limit`; such a case runs only while the verdict is undecided.
 
 

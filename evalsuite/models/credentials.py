@@ -66,7 +66,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rules for reaching a server."""
+    """The key, the limits and the proxy setting for calls to a server."""
 
     key: Secret | None = None  # The key for the server; None if the server needs no key.
     key_name: str = OPENAI_KEY  # The environment variable from which the key is read.

@@ -126,7 +126,7 @@ class WarmInterpreter:
     async def wait_for_memory(self, most: int) -> None:
         """Wait until sessions between two rounds use at most this many bytes together.
 
-        The wait is limited, because a caller that holds one session while opening another would block itself.
+        The waiting time is limited, because a caller that holds one session while opening another would block itself.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):

@@ -58,7 +58,7 @@ FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
 
 
 class SqliteStore(Answers):
-    """A journal in one SQLite file. An answer is written to the file before any client receives it.
+    """A gateway's store in one SQLite file. An answer is written to the file before any client receives it.
 
     Args:
         max_age: seconds for which a stored answer is reused; None means no limit.

@@ -68,8 +68,8 @@ async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel)
 def read_result(result: Any, answer: str = ANSWER) -> Transcript:
     """Convert a solver's result to a transcript.
 
-    Text is the answer. In a mapping, a dataclass or a pydantic model, the field named by `answer` is the
-    answer, and the other fields become the transcript's facts.
+    If the result is text, the text is the answer. In a mapping, a dataclass or a pydantic model, the field named by
+    `answer` is the answer, and the other fields become the transcript's facts.
     """
     if isinstance(result, Transcript):
         return result

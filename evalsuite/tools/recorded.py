@@ -53,7 +53,7 @@ class Recording:
     def find(self, request: str, before: Sequence[str], key: str) -> Result:
         """Find the result of a call that follows other calls of an episode.
 
-        The result comes from an episode with the same request and the same earlier calls. Without such an episode, the
+        The result comes from an episode with the same request and the same earlier calls. If no episode matches, the
         call must have had the same result everywhere in the run.
         """
         at = len(before)

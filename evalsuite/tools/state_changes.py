@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-LARGE_STATE = 1 << 16  # Characters of JSON; a smaller state is stored whole.
+LARGE_STATE = 1 << 16  # Minimum size of a large state, in characters of JSON; a smaller state is stored whole.
 Change: TypeAlias = "Mapping[str, Any]"
 """One difference: its path `at`, with the values `from` and `to`, one of which is absent if an object gained or lost a
 key; if a list changed its length, also the position `index` at which the items `from` became the items `to`."""

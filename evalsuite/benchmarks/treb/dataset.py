@@ -36,7 +36,7 @@ class TrebOptions:
 
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
-# Folders that may contain subtask files: the published archive has one per language, the leaderboard uses JSON.
+# Folders that may contain subtask files: one per language in the published archive, `JSON` in the leaderboard's files.
 FOLDERS = (".", "English", "Chinese", "JSON")
 MODES = {
     "auto": "official files: all modes of each subtask; shipped samples: one per subtask, the modes in turn",

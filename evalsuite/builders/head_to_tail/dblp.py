@@ -68,7 +68,7 @@ class Thesis:
 
 
 class DblpSource(DumpSource):
-    """DBLP's dump in a workspace."""
+    """DBLP's dump, read into the database of a `Workspace`."""
 
     templates = paper_templates = tuple(TEMPLATES)
 

@@ -185,7 +185,7 @@ def count_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tup
 
 
 def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], ask: QuestionMaker) -> Draw:
-    """Make the candidates of all entities in the table `drawn`."""
+    """Make the candidate questions about all entities in the table `drawn`."""
     left = {(template, bucket) for template, bucket, done in workspace.run_sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}

@@ -106,7 +106,7 @@ class Book:
 
 
 class GoodreadsSource(DumpSource):
-    """Goodreads' dump in a workspace."""
+    """Goodreads' dump, read into the database of a `Workspace`."""
 
     # Only the paper's mix of questions asks for ISBNs.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)

@@ -191,7 +191,7 @@ _MORE = 8
 
 
 class ImdbSource(DumpSource):
-    """IMDb's dump in a workspace."""
+    """IMDb's dump, read into the database of a `Workspace`."""
 
     templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
     paper_templates = (*(*_TITLES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))

@@ -108,7 +108,7 @@ class Paper:
 
 
 class MagSource(DumpSource):
-    """The graph's dump in a workspace."""
+    """The dump of Microsoft Academic Graph, read into the database of a `Workspace`."""
 
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)

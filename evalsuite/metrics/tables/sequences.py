@@ -145,7 +145,7 @@ def _measure_equality(limit: int, equal: Callable[[int, int], bool]) -> int:
     return size
 
 
-Rectangle = tuple[int, int, int, int]  # A start and an end in the first sequence, then in the second.
+Rectangle = tuple[int, int, int, int]  # Start and end of a range in the first sequence, then in the second.
 NOT_INDEXED = -1
 
 

@@ -135,7 +135,7 @@ STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
 def close_other_descriptors(descriptors: dict[int, int]) -> None:
-    """Close all descriptors except these and a new, empty standard input.
+    """Close all descriptors except those in `descriptors` and a new, empty standard input.
 
     `descriptors` maps new numbers, which count up from 1, to open descriptors.
     """
