@@ -202,9 +202,9 @@ def _list_measures(
 ) -> dict[str, Statistic]:
     """Return a function for each entry of `MEASURES`; its argument is an array of indices of predictions.
 
-    Two measures compare only predictions for the same reference: Kendall's tau-b per reference, averaged over
-    predictions, and the share of pairs with different ratings that metric and people order alike (a tie in the metric
-    counts half).
+    Two measures compare only predictions for the same reference: Kendall's tau-b, averaged over predictions, and the
+    share of pairs that metric and people order alike. Only pairs with different ratings count; a tie in the metric
+    counts half.
     """
     import numpy as np
 

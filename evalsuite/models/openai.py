@@ -1,7 +1,7 @@
 """A backend for OpenAI and for every server with its formats: Azure, vLLM, Ollama, llama.cpp, routers.
 
 The openai package is the client: it takes care of Azure's addresses, Entra ID tokens, organisations and projects,
-custom headers, proxies and certificates. evalsuite itself retries, limits requests and parses answers. For speed,
+custom headers, proxies and certificates. The code of evalsuite retries, limits requests and parses answers. For speed,
 evalsuite bypasses the typed layer of the openai package (see ARCHITECTURE.md).
 """
 

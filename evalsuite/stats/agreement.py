@@ -49,8 +49,8 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         b: the second rater's labels of the same items in the same order.
 
     Returns:
-        A number of at most 1, where 0 is agreement by chance. nan if both raters use the same single label, because
-        kappa is then 0 / 0.
+        A number of at most 1, where 0 is agreement by chance. The result is nan if both raters use the same single
+        label, because kappa is then 0 / 0.
 
     Raises:
         ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
@@ -147,10 +147,10 @@ def clustered_kappa(
 def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = None) -> float:
     """Compute Gwet's AC1: agreement beyond chance that stays meaningful if one label is rare.
 
-    AC1 is (p_o - p_e) / (1 - p_e), where p_o is the share of items on which the raters agree, and p_e is the sum of
-    s (1 - s) / (q - 1) over the q labels. s is the mean of both raters' shares of a label. Gwet, "Computing inter-rater
-    reliability and its variance in the presence of high agreement" (British Journal of Mathematical and Statistical
-    Psychology 61, 2008).
+    AC1 is (p_o - p_e) / (1 - p_e), where p_o is the share of items on which the raters agree, and p_e is the sum of s
+    (1 - s) / (q - 1) over the q labels. For each label, s is the mean of both raters' shares. Gwet, "Computing
+    inter-rater reliability and its variance in the presence of high agreement" (British Journal of Mathematical and
+    Statistical Psychology 61, 2008).
 
     Args:
         categories: all possible labels; None uses the labels found, or two labels if only one was found.
@@ -174,8 +174,8 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound is the farther of two bounds: the jackknife's for log(1 - AC1), and the bound that follows from the
-    interval of the raw agreement for a fixed agreement by chance, as in `clustered_kappa`.
+    Each bound is the farther of two bounds. One bound comes from the jackknife of log(1 - AC1). The other bound follows
+    from the interval of the raw agreement for a fixed agreement by chance, as in `clustered_kappa`.
 
     Args:
         categories: see `gwet_ac1`.
@@ -327,10 +327,10 @@ def kappa_floor(
 
     1 - kappa is the observed disagreement d divided by the disagreement by chance. An exact upper bound is used for d.
     The disagreement by chance is at least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a
-    cut between labels. s is the share of items with both labels on that side, plus half of the share of items on which
-    the labels differ. An exact lower bound is used for the share of items with both labels on one side. Half of the
-    error probability is spent on d, and half on the shares of both sides of each cut (Bonferroni), so that rare labels
-    widen the interval.
+    cut between labels. The share s counts the items with both labels on one side, plus half of the items on which the
+    labels differ. An exact lower bound is used for the share of items with both labels on one side. Half of the error
+    probability is spent on d, and half on the shares of both sides of each cut (Bonferroni), so that rare labels widen
+    the interval.
 
     Args:
         cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent label.

@@ -105,12 +105,12 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     often than allowed. So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to
     400 cases shows that a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
-    Clustered cases count as fewer cases. n is replaced by (z / t)^2 times p (1 - p) / (cluster-robust standard
-    error)^2, where the quotient is at most n. The symbols z and t are quantiles of the normal distribution and of the t
-    distribution with the standard error's degrees of freedom. If all values are equal, the number of clusters replaces
-    the quotient. Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) use this effective sample size of
-    Korn and Graubard (Survey Methodology 24, 1998) in Wilson's interval, too. Unlike the t interval, the result stays
-    within [0, 1] and is not a single point if all values are equal.
+    Clustered cases count as fewer cases. The number n is replaced by (z / t)^2 times p (1 - p) / (cluster-robust
+    standard error)^2, where the quotient is at most n. The symbols z and t are quantiles of the normal distribution and
+    of the t distribution with the standard error's degrees of freedom. If all values are equal, the number of clusters
+    replaces the quotient. Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) use this effective
+    sample size of Korn and Graubard (Survey Methodology 24, 1998) in Wilson's interval, too. Unlike the t interval, the
+    result stays within [0, 1] and is not a single point if all values are equal.
 
     Args:
         values: 0 or 1, one per case.

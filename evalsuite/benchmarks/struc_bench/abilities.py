@@ -1,6 +1,6 @@
 """Compare an answer's tables with the wanted tables; compute types of errors and the paper's ability map.
 
-The paper (arXiv 2309.08963, Figure 5) names six abilities without formulas, because people rated them.
+The paper (arXiv 2309.08963, Figure 5) names six abilities without formulas, because people rated them. The page
 docs/struc_bench.md defines the types of errors and the formulas of the abilities.
 """
 

@@ -1,8 +1,8 @@
 """Run ToolEyes with the prompts, the protocol and the scores of the authors' released code.
 
 The prompts are read from a copy of the authors' repository, which the user names with `--data`. Some prompts are text
-files; others are constants in Python code, which is parsed but never run. docs/tool_eyes.md lists how the released
-scores differ from the paper's formulas.
+files; others are constants in Python code, which is parsed but never run. The page docs/tool_eyes.md lists how the
+released scores differ from the paper's formulas.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ DENIED = {
         "add_key 248 217, request_key 249 218, keyctl 250 219, shmget 29 194, semget 64 190, msgget 68 186, "
         "mq_open 240 180, memfd_create 319 279, memfd_secret 447 447"
     ),
-    # Sockets. A connected pair of streams is allowed. bind and connect would make a socket reachable by other
+    # Sockets. A connected pair of streams is allowed. The calls bind and connect would make a socket reachable by other
     # programs, and setsockopt would enlarge buffers, which no limit counts.
     **_parse_call_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
     # Locks and watches on files, because the host's processes use the same files.

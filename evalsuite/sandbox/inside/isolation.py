@@ -2,8 +2,8 @@
 
 With namespaces, each program has its own pids, mounts and user.
 
-Landlock (Linux 6.2 or newer) blocks all files except the interpreter's and the program's own folder; newer kernels
-also block signals. seccomp blocks sockets and other ways to reach other processes (`calls.UNCONFINED`). With
+Landlock (Linux 6.2 or newer) blocks all files except the interpreter's and the program's own folder; newer kernels also
+block signals. The seccomp filter blocks sockets and other ways to reach other processes (`calls.UNCONFINED`). With
 Landlock, the kernel limits neither the number of a program's processes nor the size of all its files, so the warm
 interpreter checks both. A program cannot leave its process group, which is killed as a whole.
 """
