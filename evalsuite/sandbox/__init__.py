@@ -3,7 +3,7 @@
     sandbox = Sandbox()
     execution = await sandbox.run("print(df['population'].sum())", tables={"df": "cities.csv"})
 
-docs/sandbox.md describes how programs are isolated.
+The isolation of programs is described in docs/sandbox.md.
 """
 
 from evalsuite.sandbox.execution import Execution, TableFile, TableSource

@@ -28,8 +28,8 @@ from evalsuite.core.json_codec import digest
 
 OWN, AUTO = "own", "auto"
 NAMED: Mapping[str, tuple[str, ...]] = {
-    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). A package without a version in
-    # requirements.txt has its last version for Python 3.9, the file's Python version.
+    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). For packages without a version
+    # in that file, the last version for Python 3.9 is used.
     "treb-2025": (
         "numpy==2.0.2",
         "pandas==2.2.3",
@@ -51,14 +51,14 @@ MENTIONED = tuple(requirement.partition("==")[0] for requirement in NAMED["treb-
 class ProgramEnvironment:
     """An interpreter and the packages that programs may import."""
 
-    name: str  # `own`, the name of a named environment, or a requirements file
+    name: str  # `own`, the name of a named environment, or the path of a requirements file.
     interpreter: Interpreter
     packages: tuple[str, ...]  # Folders that are searched for packages.
-    installed: Mapping[str, str]  # Package versions by name; `own` (this process) lists only `MENTIONED`.
+    installed: Mapping[str, str]  # Package versions by name; for `own` (this process), only packages in `MENTIONED`.
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits; equal for environments with the same versions of Python and packages."""
+        """A hash of 16 hexadecimal digits, equal for environments with the same versions of Python and packages."""
         return digest([self.interpreter.version, sorted(self.installed.items())])
 
     @cached_property
@@ -133,14 +133,14 @@ print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.
 class Interpreter:
     """A Python installation."""
 
-    executable: str  # The interpreter's path with links resolved, not a virtual environment's link.
+    executable: str  # The interpreter's path with links resolved, outside of any virtual environment.
     prefix: str  # The installation's folder, as the interpreter reports it.
     libraries: tuple[str, ...]  # The folders of the standard library.
     version: str  # A version such as `3.11.7`.
 
     @property
     def prefixes(self) -> list[Path]:
-        """The installation's folder, as the interpreter reports it and with links resolved."""
+        """The installation's folder in two forms: as the interpreter reports it, and with links resolved."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 
@@ -167,14 +167,14 @@ BUILD_SECONDS = 1800.0
 
 
 def find_cache_folder() -> Path:
-    """Find the folder of environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's cache folder."""
+    """Find the folder for named environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's cache folder."""
     if own := os.environ.get("EVALSUITE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
 
 
 def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str], None]) -> tuple[Interpreter, str]:
-    """Build an environment if it does not exist; return its interpreter and the folder of its packages."""
+    """Return an environment's interpreter and the folder of its packages; build a missing environment first."""
     interpreter = _find_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
     code = hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
@@ -184,7 +184,7 @@ def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                # Another process may have built the environment since the first check.
+                # Check again, because another process may have built the environment since the first check.
                 if not target.is_dir():
                     say(f"building the program environment {name} in {target} (once)")
                     _install_packages(name, requirements, interpreter, target)
@@ -208,11 +208,11 @@ def _install_packages(name: str, requirements: Sequence[str], interpreter: Inter
     """Install into a draft folder, which gets the environment's name only when it is complete."""
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        # Programs may run as another user, who needs to read the packages.
+        # Allow all users to read the packages, because programs may run as another user.
         draft.chmod(0o755)
         requirements_file = draft / "requirements.txt"
         requirements_file.write_text("\n".join(requirements), encoding="utf-8")
-        # Compile now, because programs cannot write bytecode and would compile every package anew.
+        # Compile packages now, because programs cannot store bytecode and would compile every package again.
         install = ("pip", "install", "--compile-bytecode", "--target", str(draft), "-r", str(requirements_file))
         _run_uv(name, *install, "--python", interpreter.executable)
         draft.rename(target)

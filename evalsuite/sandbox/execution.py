@@ -40,9 +40,9 @@ class TableFile:
 
     Attributes:
         content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD. If
-            it is a path, the kernel copies the file when a program starts.
-        header_rows: number of rows at the top that name the columns. With 0, columns are numbered from 0; more than 1
-            make a MultiIndex.
+            `content` is a path, the kernel copies the file when a program starts.
+        header_rows: number of rows at the top that name the columns. With 0 rows, columns are numbered from 0; several
+            rows make a MultiIndex.
     """
 
     content: bytes | Path
@@ -87,7 +87,7 @@ def write_payload(
 
 
 def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any) -> bytes:
-    """Return what `write_payload` writes."""
+    """Return a round's code and inputs as bytes, in the format of `write_payload`."""
     with tempfile.TemporaryFile() as file:
         write_payload(file.fileno(), code, tables, **options)
         file.seek(0)
@@ -108,7 +108,7 @@ def _pack_table(
             return "csv", source.header_rows, content
         with _report_path_errors(content):
             return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
-    pandas = sys.modules.get("pandas")  # a caller with a DataFrame has imported pandas
+    pandas = sys.modules.get("pandas")  # Do not import pandas, because a caller with a DataFrame has imported it.
     if pandas is not None and isinstance(source, pandas.DataFrame):
         if not same_pandas:
             return "csv", source.columns.nlevels, source.to_csv(index=False).encode()
@@ -155,7 +155,7 @@ def _copy_bytes(source: int, target: int, size: int) -> None:
 
 
 ERROR_CHARACTERS = 4000
-# The beginning of the error message if a program's process has ended.
+# Beginning of the error message for a program whose process ended unexpectedly.
 DEATH = "the program's process "
 
 
@@ -165,11 +165,11 @@ class Execution:
 
     Attributes:
         stdout: the printed text, up to the limit on output, even if the program failed.
-        error: None if the program ran to its end (or to `exit()` with no status or 0); otherwise its traceback,
-            reduced to the program's own lines, or a sentence about the limit that it exceeded.
+        error: None if the program ended without error or by `exit()` with status 0. Otherwise its traceback, reduced to
+            the program's own lines, or a sentence about the limit that the program exceeded.
         timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then states this.
         seconds: wall time within the sandbox, including the fork and the loading of tables.
-        variables_lost: whether the process of a session ended with this round, so that the next round starts without
+        variables_lost: whether a session's process ended in this round, so that the next round starts without
             variables; always False for a program with a single round.
         tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
         files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that
@@ -186,16 +186,16 @@ class Execution:
 
 
 def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
-    """Return the maximum bytes that are read of a round's output, of its error's end, and of its files."""
+    """Return the maximum bytes to read of a round's output, of the end of its error message, and of its files."""
     return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
 
 
 def describe_round(
     reported: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Describe how a round ended; `reported` is an ending that `inside/forking.py` lists.
+    """Convert the end of a round to an `Execution`; `reported` is one of the endings in `inside/forking.py`.
 
-    SandboxError is raised if the program's own code was never reached, because the program is then not at fault.
+    SandboxError is raised if the program's own code did not start, because the program is then not at fault.
     """
     if len(stdout) > limits.output:
         reported = "output"
@@ -239,7 +239,7 @@ def _describe_error(reported: str, message: str, timeout: float, limits: Limits)
     return f"{DEATH}was killed ({name})\n{message}".strip()
 
 
-# Maximum files of a round, maximum bytes of all files, and maximum bytes of a text (longer texts are left out).
+# Maximum files of a round, maximum bytes of all files together, and maximum bytes of one text file.
 MOST_FILES, MOST_BYTES, MOST_TEXT = 8, 1 << 20, 64 << 10
 # Maximum width and height of a picture, because a small file may hold a picture that no browser can decode.
 MOST_PIXELS = 4096
@@ -251,7 +251,7 @@ _SIZE = struct.Struct(">II")
 class ProgramFile:
     """A file that a program wrote."""
 
-    name: str  # The file's name, reduced to letters of any script, digits and `.-_`; unique within a round.
+    name: str  # The file's name, in which only letters, digits and `.-_` are kept; unique within a round.
     # A PNG picture of at most 4096 pixels in each direction, or text in UTF-8 (`.csv`, `.txt`).
     content: bytes = field(repr=False)
 
@@ -277,9 +277,9 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
 
 
 def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
-    """Convert files to JSON for their program's event; return an empty mapping without files.
+    """Convert a program's files to JSON data for the transcript; return an empty mapping without files.
 
-    Pictures are `figures` (`name`, `png` in base64), texts `files` (`name`, `text`).
+    The key `figures` has pictures (`name`, and `png` in base64); the key `files` has texts (`name`, `text`).
     """
     figures = [{"name": file.name, "png": base64.b64encode(file.content).decode()} for file in files if file.is_picture]
     texts = [{"name": file.name, "text": file.content.decode()} for file in files if not file.is_picture]
@@ -297,7 +297,7 @@ def _split_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _clean_file_name(name: str) -> str:
-    """Keep letters of any script, digits and `.-_`; at most 60 characters, which every file system allows."""
+    """Keep only letters, digits and `.-_` of a name, and at most 60 characters, which every file system allows."""
     return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".")[-60:].lower()
 
 

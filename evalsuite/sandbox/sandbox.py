@@ -47,18 +47,20 @@ class _LoopState:
 class Sandbox:
     """Runs untrusted Python; make one sandbox per process and share it between cases.
 
-    Nothing is started before the first program, which therefore takes about a second longer. At most one program per
-    core of this process runs at a time. Further programs wait; time limits do not include the wait.
+    The warm interpreter starts with the first program, which therefore takes about a second longer. At most one program
+    per core of this process runs at a time. Further programs wait for a free core; time limits do not include this
+    wait.
 
     Args:
         limits: the resource limits of one program.
         preload: modules to import once, before any program; missing modules are skipped.
         tiers: the acceptable kinds of isolation on this machine; the first kind that works is used (`bubblewrap`, then
-            `landlock`). Or a single host elsewhere: `docker:IMAGE`, or the address of a server with SandboxFusion's
-            protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
-        environment: the packages that programs may import, see `provide_environment`. The default is the run's
-            `--program-env`, or else the environment that `usual` names.
-        usual: name of the environment in runs without `--program-env`; by default this process's own environment.
+            `landlock`). Alternatively, a single other host: `docker:IMAGE`, or the address of a server with
+            SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
+            environment: the packages that programs may import, see `provide_environment`. The default is the run's
+                `--program-env`, or else the environment with the name `usual`. usual: name of the environment in runs
+                without
+            `--program-env`; by default this process's own environment.
     """
 
     def __init__(
@@ -84,11 +86,11 @@ class Sandbox:
 
     @property
     def tiers(self) -> tuple[str, ...]:
-        """The tiers that this sandbox may use, most preferred first."""
+        """The tiers (kinds of isolation) that this sandbox may use, most preferred first."""
         return TIERS if self._tiers is None else self._tiers
 
     def set_defaults(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
-        """Use a run's environment and tiers unless this sandbox has its own; called before the first program."""
+        """Set a run's environment and tiers as defaults for this sandbox; called before the first program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
 
@@ -109,10 +111,10 @@ class Sandbox:
             stdin: the program's standard input; empty by default.
 
         Returns:
-            The printed text and how the program ended; a failing program raises no exception here.
+            The printed text, and how the program ended; a failing program does not raise an exception here.
 
         Raises:
-            SandboxUnavailable: this machine has no working sandbox; the message says how to get one.
+            SandboxUnavailable: this machine has no working sandbox; the message states how to get a sandbox.
             SandboxError: a table cannot be loaded, or the sandbox failed.
         """
         async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
@@ -132,12 +134,12 @@ class Sandbox:
         return ProgramSession(self, tables or {}, timeout)
 
     async def probe(self) -> str:
-        """Check whether programs can be run, in about a tenth of a second, because nothing is preloaded.
+        """Check whether programs can be run; without preloading packages, this takes about a tenth of a second.
 
-        For a host elsewhere, also find the installed packages.
+        For containers and servers, also find the installed packages.
 
         Returns:
-            The tier that would isolate programs.
+            The tier (kind of isolation) with which programs would run.
 
         Raises:
             SandboxUnavailable: programs cannot be run; the message says how to get a sandbox.
@@ -154,7 +156,7 @@ class Sandbox:
 
     @contextlib.asynccontextmanager
     async def wait_for_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
-        """Wait for a free core; yield the warm interpreter or the host, to run one round."""
+        """Wait for a free core; yield the warm interpreter or the script host on which to run one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
@@ -171,7 +173,7 @@ class Sandbox:
             yield state.host
 
     async def wait_for_memory(self) -> None:
-        """Wait while the sessions between two rounds use more memory than `limits.waiting`."""
+        """Wait while the sessions that are between two rounds use more memory than `limits.waiting`."""
         if self._state is not None and isinstance(self._state.host, WarmInterpreter):
             await self._state.host.wait_for_memory(self.limits.waiting)
 
@@ -198,8 +200,8 @@ class Sandbox:
 class ProgramSession:
     """A program that keeps its variables between rounds; see `Sandbox.session`.
 
-    If a round is stopped or its process ends, the variables are lost, and the next round starts with the original
-    tables only. Other processes that a round has started are killed at the end of the round.
+    If a round is stopped or the session's process ends, the next round starts with only the original tables. Other
+    processes that a round has started are killed at the end of the round.
     """
 
     def __init__(
@@ -220,7 +222,7 @@ class ProgramSession:
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None
         self._key: int | None = None
-        # The code of earlier rounds, which is run again on hosts that keep no variables.
+        # The code of earlier rounds, which runs again on hosts that do not keep variables between rounds.
         self._earlier: list[str] = []
 
     async def __aenter__(self) -> Self:
@@ -238,7 +240,7 @@ class ProgramSession:
         code: str,
         timeout: float | None = None,  # noqa: ASYNC109 - the sandbox enforces the program's time
     ) -> Execution:
-        """Run one round; concurrent calls run one after the other.
+        """Run one round; concurrent calls of this method run one after the other.
 
         Args:
             code: Python source, which can use the variables of earlier rounds.
@@ -305,7 +307,7 @@ class ProgramSession:
 
 @contextlib.contextmanager
 def _reopen_files(files: tuple[int, ...]) -> Iterator[list[int]]:
-    """Open the files anew for the program, so that its operations on descriptors have no effect here."""
+    """Open the files again for the program, so that the program's descriptors are independent of this process's."""
     modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
     opened: list[int] = []
     try:

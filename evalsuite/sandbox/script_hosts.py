@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Additional time of a script to start an interpreter, import pandas and read tables.
 START_SECONDS = 60.0
-# Files beside the script, if the host takes files: the code that runs the program, and the program's result.
+# Names of files beside the script: the code that runs the program, and the program's result.
 BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
 _SCRIPT = """\
 import base64, io, os, sys, tempfile, zipfile
@@ -64,9 +64,9 @@ print(json.dumps([platform.python_version(), versions]))
 class ScriptEnd:
     """The end of a script."""
 
-    result: bytes  # The output of `inside/program.run_in_child`; empty if the script ended without writing it.
+    result: bytes  # The result written by `run_in_child` of `inside/program.py`; empty without a result.
     stderr: bytes
-    status: int  # exit status; negative, or 128 and more, if a signal ended the script
+    status: int  # Exit status; negative, or 128 and more, if a signal ended the script.
     seconds: float
     timed_out: bool = False  # Whether the host stopped the script because of its time limit.
 
@@ -94,7 +94,7 @@ def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]
             contents = end.result[begin:out], end.result[out:error], end.result[error:files]
             return facts["ending"], facts["seconds"], contents
     except (ValueError, KeyError, TypeError):
-        pass  # The script ended while it wrote the result, or the server returned another file.
+        pass  # The script ended while writing the result, or the server returned another file.
     signal = -end.status if end.status < 0 else end.status - 128
     ending = "timeout" if end.timed_out else f"signal {signal}" if signal > 0 else f"exit {end.status or 1}"
     return ending, end.seconds, (b"", end.stderr, b"")
@@ -126,7 +126,7 @@ COMMANDS = ("docker", "podman")
 # The exit status of `docker run` if the command itself fails.
 REFUSED = 125
 NOBODY = 65534
-# Maximum processes of `nobody` in all containers together; some engines cannot set their higher default.
+# Maximum processes of user `nobody` in all containers together; some engines cannot set a higher limit.
 MOST_PROCESSES = 8192
 VERSION_SECONDS = 10.0
 
@@ -147,8 +147,7 @@ class ContainerHost:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # If both are installed, often only one has an engine; if neither has one, the first command's error explains
-        # why.
+        # Choose the command with a running engine; if no engine runs, the error of the first command explains why.
         self._command = next(filter(_is_engine_running, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
@@ -184,7 +183,7 @@ class ContainerHost:
             *("--security-opt", "no-new-privileges", "--pids-limit", str(limits.processes)),
             *("--memory", str(limits.memory), "--memory-swap", str(limits.memory), "--cpus", "1"),
             *("--ulimit", f"fsize={limits.file}", "--ulimit", f"nofile={limits.descriptors}"),
-            # Without a log driver, the engine does not store the output on disk.
+            # Disable the log driver, so that the engine does not store the output on disk.
             *("--ulimit", f"nproc={MOST_PROCESSES}", "--log-driver", "none"),
             *("--env", "HOME=/tmp", "--env", "MPLBACKEND=agg", "--env", "PYTHONHASHSEED=0"),
             *("--env", "TZ=UTC", "--env", "LANG=C.UTF-8", "--pull", "missing"),
@@ -198,7 +197,7 @@ class ContainerHost:
             await process.wait()
 
     async def aclose(self) -> None:
-        """Do nothing, because no resource outlives a program."""
+        """Do nothing, because containers are removed after each program."""
 
 
 def describe_engine() -> str:
@@ -211,7 +210,7 @@ def describe_engine() -> str:
 
 
 def _is_engine_running(command: str) -> bool:
-    """Check whether a command's engine answers, because a Docker client may be installed without its daemon."""
+    """Check whether a command's container engine answers, because a client may be installed without a daemon."""
     try:
         asked = subprocess.run([command, "version"], capture_output=True, timeout=VERSION_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
@@ -227,9 +226,9 @@ LARGEST = 64 << 20
 class FusionServer:
     """Runs scripts on a SandboxFusion server, for example `http://127.0.0.1:8080`.
 
-    A user and password in the address are sent; a key in the environment variable `SANDBOX_FUSION_API_KEY` is sent as a
-    bearer token. No memory limit is sent, because the server would limit the address space. OpenBLAS and other
-    libraries reserve far more address space than they use.
+    If the address contains user and password, both are sent. A key in the environment variable `SANDBOX_FUSION_API_KEY`
+    is sent as a bearer token. No memory limit is sent, because the server would limit the address space instead of the
+    used memory. OpenBLAS and other libraries reserve far more address space than they use.
     """
 
     at_once = 16
@@ -242,7 +241,7 @@ class FusionServer:
         self._client: aiohttp.ClientSession | None = None
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
-        """Run a script on the server; put files beside it and fetch the file `RESULT`."""
+        """Run a script on the server; send files with the script, and fetch the file `RESULT`."""
         request = {
             "code": script,
             "language": "python",
@@ -301,7 +300,7 @@ class FusionServer:
 
 
 def make_script_host(tier: str, limits: Limits) -> ScriptHost | None:
-    """Make the host that a tier names; return None for the tiers of this machine."""
+    """Make the container host or server for a tier; return None for kinds of isolation on this machine."""
     if tier.startswith(SERVERS):
         return FusionServer(tier)
     if tier.startswith(DOCKER):

@@ -1,4 +1,4 @@
-"""The kinds of isolation on this machine (bubblewrap, or else Landlock alone), and why neither could be started."""
+"""Tiers, the kinds of isolation on this machine (bubblewrap, or else Landlock), and the reasons if neither works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
-# The kinds of local sandbox, in the order in which they are tried if the user names none.
+# The kinds of local isolation, in the order in which they are tried if the user does not choose one.
 TIERS = ("bubblewrap", "landlock")
 DOCKER = "docker:"
 SERVERS = ("http://", "https://")
@@ -44,11 +44,11 @@ class Launch:
     """One way to start the warm interpreter."""
 
     tier: str
-    name: str  # the isolation's name in messages
+    name: str  # The isolation's name in messages.
     command: Sequence[str]
     folder: str | None = None  # The working directory of the command.
     setup: Mapping[str, Any] = field(default_factory=dict)  # The settings of the isolation (see `inside/forking.py`).
-    clean_up: Callable[[], None] = lambda: None  # Called when the interpreter has ended.
+    clean_up: Callable[[], None] = lambda: None  # Function that is called when the interpreter has ended.
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
@@ -69,7 +69,7 @@ def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failure
 
 def _make_landlock_launch(environment: ProgramEnvironment) -> Launch:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
-    # A program may run as another user, who needs access to the program's folder inside this one.
+    # Let all users enter this folder, because a program may run as another user and has its own folder inside.
     Path(scratch).chmod(0o711)
     return Launch(
         "landlock",
@@ -107,7 +107,7 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     "PYTHONHASHSEED": "0",
-    # Without a network, pip would retry for a minute before it fails.
+    # Disable pip's index, because without a network pip would retry for a minute before it fails.
     "PIP_NO_INDEX": "1",
     # Give each program one thread, because one program per core runs at a time.
     "OPENBLAS_NUM_THREADS": "1",
@@ -131,7 +131,7 @@ def demand_linux() -> None:
 
 
 def find_bubblewrap() -> list[str]:
-    """Find the bubblewrap executables of this machine, the system's own first."""
+    """Find the bubblewrap executables of this machine: first the system's, then the one of the Python package."""
     demand_linux()
     executables = [path for path in (shutil.which("bwrap"), _find_wheel_bubblewrap()) if path]
     if not executables:
@@ -154,8 +154,8 @@ def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> lis
     """Build the command of the warm interpreter: `launch.py` starts bubblewrap, which starts Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
-    # With --as-pid-1, bubblewrap itself reaps the warm interpreter, because the first process of a container may not
-    # reap zombies.
+    # With `--as-pid-1`, bubblewrap reaps the ended warm interpreter, because a container's first process may not reap
+    # zombies.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
     return [
@@ -226,7 +226,7 @@ def _list_folders_above(paths: list[str]) -> list[str]:
     return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
 
 
-# The setting, the value that forbids user namespaces, and the command that allows them.
+# For each kernel setting: the value that forbids user namespaces, and the command that allows user namespaces.
 SETTINGS = (
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -243,7 +243,7 @@ CONTAINER = (
 
 
 def explain_failures(failures: Mapping[str, str]) -> str:
-    """Explain why no sandbox started, from the reasons by sandbox, with advice for this machine."""
+    """Explain why no sandbox started, given the reason of each sandbox; add advice for this machine."""
     if not failures:
         return "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
@@ -254,7 +254,7 @@ def explain_failures(failures: Mapping[str, str]) -> str:
 
 
 def write_namespace_advice() -> str:
-    """State how to allow user namespaces here; containers have the host's settings and may add their own."""
+    """State how to allow user namespaces on this machine, or in a container, which may forbid them itself."""
     closed = [command for setting, value, command in SETTINGS if _has_setting_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 

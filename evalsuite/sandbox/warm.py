@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.tiers import Launch
 
 START_SECONDS = 60.0
-# The warm interpreter itself stops programs; if no report comes this long after a time limit, it is killed.
+# Seconds after a program's time limit until the warm interpreter, which should stop the program, is killed.
 GRACE_SECONDS = 30.0
 MEMORY_SECONDS = 300.0
 END_SECONDS = 2.0
@@ -45,14 +45,14 @@ PACKET = 1 << 16
 class RoundEnd:
     """The end of a round, as the warm interpreter reports it."""
 
-    ending: str  # one of the endings listed in `inside/forking.py`
+    ending: str  # One of the endings listed in `inside/forking.py`.
     seconds: float
     alive: bool  # Whether the program's process still runs, so that another round may follow.
-    memory: int = 0  # Bytes that the program uses after this round.
+    memory: int = 0  # Bytes of memory that the program uses after this round.
 
 
 class WarmInterpreter:
-    """The processes of one sandbox and their socket; may be used only in the event loop that made the object."""
+    """The host's side of one sandbox's warm interpreter; used only in the event loop in which it was made."""
 
     def __init__(self, launch: Launch, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
@@ -65,7 +65,7 @@ class WarmInterpreter:
         }
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[RoundEnd]] = {}
-        self.keys = itertools.count(1)  # The numbers of programs.
+        self.keys = itertools.count(1)  # Counter for the numbers of programs.
         # Memory in bytes of each session that waits between two rounds, by the program's number.
         self.waiting: dict[int, int] = {}
         self._memory_freed = asyncio.Event()
@@ -83,11 +83,11 @@ class WarmInterpreter:
 
     @property
     def is_alive(self) -> bool:
-        """Whether programs can be run."""
+        """Whether the warm interpreter still runs, so that programs can be started."""
         return bool(self.end.alive)
 
     async def start(self) -> None:
-        """Wait until packages are loaded and a trial program has been isolated."""
+        """Wait until the interpreter has imported packages and isolated a trial program."""
         try:
             await self._send_order(self.setup)
             await asyncio.wait_for(self.ready, START_SECONDS)
@@ -118,7 +118,7 @@ class WarmInterpreter:
         return await self._run_round({"op": "go", "key": key, "timeout": seconds}, seconds)
 
     async def kill_program(self, key: int) -> None:
-        """Kill a program, if it is alive."""
+        """Kill a program, if the program is alive."""
         self._forget_waiting(key)
         with contextlib.suppress(SandboxError):
             await self._send_order({"op": "end", "key": key})
@@ -126,7 +126,7 @@ class WarmInterpreter:
     async def wait_for_memory(self, most: int) -> None:
         """Wait until sessions between two rounds use at most this many bytes together.
 
-        The waiting time is limited, because a caller that holds one session while opening another would block itself.
+        The wait has a time limit, because a caller with an open session that opens another session would block itself.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):
@@ -143,7 +143,7 @@ class WarmInterpreter:
         self.close("the sandbox was closed while the program ran")
 
     def close(self, reason: str) -> None:
-        """Kill every process and release all resources; all waiting calls fail with this reason."""
+        """Kill every process and release all resources; all waiting calls fail with `reason` as the message."""
         if not self.is_alive:
             return
         self.loop.remove_reader(self.socket)
@@ -152,7 +152,7 @@ class WarmInterpreter:
         for future in waiting:
             if not future.done():
                 future.set_exception(SandboxError(reason))
-                future.exception()  # asyncio warns about an exception that is never retrieved
+                future.exception()  # Avoid asyncio's warning about an exception that is never retrieved.
         self.end()
 
     async def _run_round(self, order: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> RoundEnd:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there
-# Packages may write to this folder while the warm interpreter imports them.
+# Folder to which packages may write while the warm interpreter imports them.
 LOADING = "/sandbox/loading"
 
 
@@ -22,14 +22,14 @@ class Limits:
     """Resource limits of one program; each round has its own time limit.
 
     Attributes:
-        memory: maximum bytes of address space, for each process and for all processes of a program together.
+        memory: maximum bytes of address space, both of one process and of all processes of a program together.
         files: maximum bytes of the program's private tmpfs.
         file: maximum bytes of a single file.
         output: maximum bytes that a program may print in a round.
-        processes: maximum number of simultaneous processes and threads together.
+        processes: maximum number of a program's simultaneous processes and threads together.
         descriptors: maximum number of open files per process.
-        waiting: total bytes of all sessions that wait for their next round; above this total, a new session has to
-            wait. Only memory that a session does not share with the warm interpreter counts.
+        waiting: maximum bytes of all sessions that wait for their next round; above this total, a new session waits.
+            Only memory that a session does not share with the warm interpreter counts.
     """
 
     memory: int = 2 << 30

@@ -2,10 +2,10 @@
 
 Namespaces and limits already confine programs. The filter also blocks parts of the kernel that programs over tables do
 not need and that have had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). Two more kinds of calls
-are blocked, because namespaces and limits allow them: calls for memory that no limit counts (System V and POSIX queues,
-memory files), and calls for sockets through which simultaneous programs could communicate.
+are blocked, because namespaces and limits allow them. The first kind allocates memory that no limit counts (System V
+and POSIX queues, memory files). The second kind makes sockets through which simultaneous programs could communicate.
 
-Numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
+Source of the numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CallNumbers = dict[str, tuple[int | None, int | None]]
 
 
 def _parse_call_numbers(table: str) -> CallNumbers:
-    """Parse entries `name x86_64-number aarch64-number`; `-` means that the machine type lacks the system call."""
+    """Parse entries `name x86_64-number aarch64-number`; `-` means that the architecture lacks the system call."""
     entries = (entry.split() for entry in table.split(","))
     return {name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in entries}
 
@@ -29,42 +29,42 @@ DENIED = {
         "pidfd_getfd 438 438, kcmp 312 272, perf_event_open 298 241, bpf 321 280, userfaultfd 323 282, "
         "io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427"
     ),
-    # Namespaces and mounts; files opened by handle.
+    # Calls for namespaces and mounts, and calls that open files by handle.
     **_parse_call_numbers(
         "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, "
         "open_tree 428 428, move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, "
         "mount_setattr 442 442, name_to_handle_at 303 264, open_by_handle_at 304 265"
     ),
-    # Keyrings, and memory that no limit counts.
+    # Calls for keyrings, and for memory that no limit counts.
     **_parse_call_numbers(
         "add_key 248 217, request_key 249 218, keyctl 250 219, shmget 29 194, semget 64 190, msgget 68 186, "
         "mq_open 240 180, memfd_create 319 279, memfd_secret 447 447"
     ),
-    # Sockets. A connected pair of streams is allowed. The calls bind and connect would make a socket reachable by other
-    # programs, and setsockopt would enlarge buffers, which no limit counts.
+    # Calls for sockets; only `socketpair` is allowed. `bind` and `connect` would make a socket reachable by other
+    # programs, and `setsockopt` would enlarge buffers, which no limit counts.
     **_parse_call_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
-    # Locks and watches on files, because the host's processes use the same files.
+    # Calls that lock or watch files, because the host's processes use the same files.
     **_parse_call_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
-    # Administration of the machine.
+    # Calls that administer the machine.
     **_parse_call_numbers(
         "syslog 103 116, acct 163 89, quotactl 179 60, quotactl_fd 443 443, kexec_load 246 104, init_module 175 105, "
         "finit_module 313 273, delete_module 176 106, modify_ldt 154 -"
     ),
 }
-# Calls that, without namespaces, reach other processes and files of the same user.
+# Calls that, without namespaces, can reach other processes and files of the same user.
 UNCONFINED = _parse_call_numbers(
     "setsid 112 157, setpgid 109 154, setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
     "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, migrate_pages 256 238, "
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
-# File operations that Landlock cannot restrict. Within the sandbox, these operations succeed without effect, so that
-# copying files still works.
+# Calls that change files' modes, owners and times, which Landlock cannot restrict. Within the sandbox, these calls
+# succeed without effect, so that copying files still works.
 IDLE = _parse_call_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
 )
-# Calls that may affect only the program's first process; `prlimit64` also the calling process (pid 0).
+# Calls that may affect only the program's first process; `prlimit64` may also affect the calling process (pid 0).
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
 # fcntl commands for leases and directory notices, because the host's processes use the same files.
@@ -92,13 +92,13 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
         (_LOAD, 0, 0, _AT_NUMBER),
         (_AT_LEAST, 0, 1, X32_BIT),
         (_RETURN, 0, 0, refuse),
-        # The flags of clone3 are in memory, which a filter cannot read; libc falls back to clone.
+        # Report clone3 as missing, because a filter cannot read its flags in memory; libc then uses clone.
         (_EQUALS, 0, 1, CLONE3),
         (_RETURN, 0, 0, missing),
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # Allow no datagram socket pairs, because such a socket could send data and descriptors to any path.
+    # Refuse pairs of datagram sockets, because such a socket could send data and descriptors to any path.
     steps += [
         (_EQUALS, 0, 6, SOCKETPAIR[machine]),
         (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Maximum bytes of all tables together to write to files before the program runs; otherwise, `open` writes each table.
+# Maximum bytes of all tables that are written to files before a program runs; larger tables are written by `open`.
 MOST_WRITTEN = 16 << 20
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
 BINARY = "binary"
@@ -26,8 +26,8 @@ class TableFiles:
     """Provides the tables of one program as files.
 
     Args:
-        contents: comma-separated values by variable name; None if a table exists only as a DataFrame.
-        frames: functions that load a table again, because the program may have changed the DataFrame.
+        contents: each table's CSV content by variable name; None for a table that exists only as a DataFrame.
+        frames: functions by variable name that load a table again, because the program may have changed the DataFrame.
     """
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Callable[[], Any]]) -> None:
@@ -40,7 +40,7 @@ class TableFiles:
         self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install_tables(self) -> None:
-        """Write the tables under their own names, and replace the functions that open or find files."""
+        """Write each table to a file with the table's name, and replace the functions that open or find files."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
@@ -59,8 +59,8 @@ class TableFiles:
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         """Open a file as `builtins.open` does, or open a table in place of a missing file.
 
-        A table is provided in the requested encoding, because the question may claim that the file has this encoding.
-        Binary mode gives the table's original bytes, but gives pandas UTF-8, because pandas decodes bytes as UTF-8.
+        A table has the encoding that the program requests, because the question may claim that the file has it. In
+        binary mode, the program gets the table's original bytes; pandas gets UTF-8, because it decodes bytes as UTF-8.
         """
         encoding = str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
         if "b" in mode:
@@ -79,7 +79,7 @@ class TableFiles:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Tell whether a file exists, or `open` would provide a table in place of the missing file."""
+        """Tell whether a file exists or `open` would provide a table in its place."""
         if self._exists(path) or self._find_extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
@@ -98,7 +98,7 @@ class TableFiles:
         return name in self._beforehand and self._exists(name) and self._read_state(name) == self._beforehand[name]
 
     def _find_extension(self, file: Any) -> str | None:
-        """Return a file's extension if a table can be provided in its format."""
+        """Return a file's extension if a table can be written in the extension's format."""
         kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
         return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
 
@@ -131,7 +131,7 @@ class TableFiles:
         return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
-        """Find the table with the name `stem`; without one, assign tables to paths in the order of opening."""
+        """Find the table with the name `stem`; for other names, assign tables to paths in the order of opening."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:
@@ -157,7 +157,7 @@ class TableFiles:
     def _write_workbook(self, name: str, target: str) -> None:
         frame = self._frames[name]()
         written = f"{target}.draft.xlsx"
-        # pandas cannot write multi-level columns without the index.
+        # Write the index if columns have several levels, because pandas cannot write such columns without it.
         frame.to_excel(written, index=frame.columns.nlevels > 1)
         Path(written).rename(target)
 
@@ -175,7 +175,7 @@ def find_encoding(content: bytes) -> str:
         return UTF8
     with contextlib.suppress(UnicodeDecodeError):
         signs = [sign for sign in codecs.getincrementaldecoder("gb18030")().decode(head) if not sign.isascii()]
-        # Latin text and UTF-8 with an invalid byte decode to rare characters.
+        # Count common characters, because Latin text and UTF-8 with an invalid byte decode to rare characters.
         usual = "".join(signs).encode("gb2312", "ignore").decode("gb2312")
         return "gb18030" if 2 * len(usual) > len(signs) else UTF8
     return UTF8
@@ -196,7 +196,7 @@ def _decode_table(content: bytes, encoding: str) -> str:
 
 
 KINDS = (".png", ".csv", ".txt")
-# Maximum bytes per file, and maximum number of files, that the host receives; the host keeps fewer.
+# Maximum bytes of a file, and maximum number of files, that are sent to the host; the host keeps fewer files.
 LARGEST, MOST = 1 << 20, 16
 FIGURES = 4
 # Header of each sent file: the lengths of the file's UTF-8 name and of its content.
@@ -226,7 +226,7 @@ def send_changed_files(before: FileStates) -> None:
 def _list_entries() -> Iterator[os.DirEntry[str]]:
     with os.scandir(".") as entries:
         for entry in entries:
-            # A link may be broken, and reading a pipe would block.
+            # List only regular files, because a link may be broken, and reading a pipe would block.
             is_file = entry.is_file(follow_symlinks=False)
             if is_file and entry.name.lower().endswith(KINDS) and not entry.name.startswith("."):
                 yield entry

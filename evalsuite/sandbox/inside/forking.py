@@ -10,8 +10,8 @@ The host sends orders as JSON on standard input, one order per packet:
 
 Each round is answered by `{"key": 7, "ending": ..., "seconds": ..., "alive": ..., "memory": ...}`. The ending is `ok`,
 `raised`, `timeout`, `cpu`, `memory`, `output`, `processes`, `files`, `exit <status>` or `signal <number>`. If the
-program's own code was not reached, the ending is `table`, `unfit`, `early <ending>` or `refused <reason>`. The ending
-is `gone` if the program died between two rounds.
+program's own code was not reached, the ending is `table`, `unfit`, `early <ending>` or `refused <reason>`. If the
+program died between two rounds, the ending is `gone`.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 CHECK_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
 DYING_SECONDS = 1.0
-# Kernel memory of a full socket, which is not part of any process's address space.
+# Maximum kernel memory of one socket's buffers, which is not part of any process's address space.
 SOCKET_BYTES = 1 << 20
 
 
 class ForkingInterpreter:
-    """The warm interpreter, which the host commands over `control`."""
+    """The warm interpreter, which receives the host's orders over the socket `control`."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
@@ -60,7 +60,7 @@ class ForkingInterpreter:
         most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         setup = json.loads(control.recv(1 << 16))
-        # Let programs import from their own folder; this package's modules are all loaded already.
+        # Let programs import from their own folder instead of this package's folder, whose modules are already loaded.
         sys.path[:1] = [""]
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
@@ -80,7 +80,8 @@ class ForkingInterpreter:
         self.poll.register(control, select.POLLIN)
 
     def _import_modules(self, modules: list[str]) -> None:
-        # The current folder may hold modules with names that a package tries to import, such as `tables`.
+        # Do not import from the current folder, because it may contain modules with names that a package tries to
+        # import.
         own_folder = sys.path.pop(0)
         with self.isolation.open_loading_folder() as folder, redirect_caches(folder):
             for name in modules:
@@ -98,7 +99,8 @@ class ForkingInterpreter:
             for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
                     self._execute_order()
-                    # The order may have closed and reopened descriptor numbers of this batch; poll reports them again.
+                    # Poll again, because the order may have closed and reopened descriptors with the numbers of this
+                    # batch.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
                     self._handle_event(forked, descriptor)
@@ -131,7 +133,7 @@ class ForkingInterpreter:
     def _start_program(self, order: dict[str, Any], descriptors: list[int]) -> None:
         try:
             forked = self._fork_program(order, *descriptors)
-        except OSError as error:  # too many descriptors, processes or namespaces at a time
+        except OSError as error:  # The machine has too many descriptors, processes or namespaces at this time.
             for descriptor in descriptors:
                 os.close(descriptor)
             self._send_facts(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
@@ -145,7 +147,7 @@ class ForkingInterpreter:
             try:
                 pid = self._fork_child(wanted, order["key"])
             except OSError:
-                # Killed programs may still hold the exhausted resource.
+                # Reap killed programs and try again, because these programs may still hold the exhausted resource.
                 self._reap_killed()
                 pid = self._fork_child(wanted, order["key"])
         for descriptor in (payload, err, files):
@@ -168,7 +170,7 @@ class ForkingInterpreter:
         _keep_spare_descriptors()
         pid = self.isolation.fork_child()
         if pid == 0:
-            try:  # the child must never return into the loop
+            try:  # The child must exit here, because it must never return to the host's loop.
                 close_other_descriptors(descriptors)
                 try:
                     self.isolation.confine_child(key)
@@ -187,7 +189,7 @@ class ForkingInterpreter:
         elif status := forked.read_status():
             self._handle_status(forked, status)
         else:
-            self._close_channel(forked)  # The round ends with the process, not with the channel.
+            self._close_channel(forked)  # Do not end the round, because it ends with the process.
 
     def _handle_status(self, forked: ForkedProgram, status: bytes) -> None:
         if status == program.LOADED:
@@ -285,19 +287,19 @@ def _import_module(name: str) -> None:
 
 @dataclass(slots=True, eq=False)
 class ForkedProgram:
-    """One program's first process; when it ends, isolation ends all other processes of the program."""
+    """One program's first process; when this process ends, isolation ends all other processes of the program."""
 
     isolation: Isolation
     key: int
-    pid: int  # The process's number, which is not reused before `reap` collects the process.
+    pid: int  # The process's id, which the kernel does not reuse before `reap` collects the process.
     pidfd: int  # A descriptor that becomes readable when the process dies.
-    # Receives status bytes and sends a byte to start a round; None after the program has closed the channel.
+    # Socket for the program's status bytes, and for a byte that starts a round; None after the program has closed it.
     channel: socket.socket | None
     out: int  # Descriptor of the program's output file, of which only the size is read.
     once: bool  # Whether the program has a single round.
     started: float = 0.0
     deadline: float = math.inf  # End of the round in monotonic seconds; infinite between rounds.
-    cpu_deadline: float = math.inf  # Total CPU seconds of all processes at which the round is stopped.
+    cpu_deadline: float = math.inf  # CPU seconds of all the program's processes together at which the round is stopped.
     loaded: bool = False  # Whether the tables are loaded and the program's own code has begun.
     killed: bool = False  # Whether the program was killed, even if it is not dead yet.
     exceeded: str | None = None  # The limit that the program exceeded before it was killed.
@@ -307,7 +309,7 @@ class ForkedProgram:
         return self.deadline < math.inf
 
     def wait_for_death(self, seconds: float) -> bool:
-        """Wait at most this long for the process to die; return whether it died."""
+        """Wait at most `seconds` for the process to die; return whether the process died."""
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def start_clock(self, timeout: float) -> None:
@@ -317,12 +319,12 @@ class ForkedProgram:
         self.cpu_deadline = kernel.read_cpu_seconds(self.pid) + timeout
 
     def stop_clock(self) -> float:
-        """End a round; return its seconds."""
+        """Stop the time limits of a round; return the round's duration in seconds."""
         self.deadline = math.inf
         return time.monotonic() - self.started
 
     def read_status(self) -> bytes:
-        """Read a byte from the channel; return an empty value if the program has closed its end."""
+        """Read a status byte from the channel; return an empty value if the program has closed the channel."""
         try:
             return self.channel.recv(1) if self.channel else b""
         except OSError:
@@ -365,7 +367,7 @@ class ForkedProgram:
 
 @contextmanager
 def redirect_caches(folder: str) -> Iterator[None]:
-    """Let packages write caches and temporary files to a folder while they are imported."""
+    """Let packages write caches and temporary files to `folder` while packages are imported."""
     before, tempfile.tempdir = tempfile.tempdir, folder
     # Give matplotlib this folder, because each program would remove matplotlib's own folder when the program ends.
     os.environ["MPLCONFIGDIR"] = folder

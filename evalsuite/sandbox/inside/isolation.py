@@ -56,7 +56,7 @@ class NamespaceIsolation:
             kernel.unmount(LOADING)
 
     def fork_child(self) -> int:
-        """Fork; the child, which gets 0, is the first process of a new pid namespace and must call `confine`."""
+        """Fork; the child, which gets 0, is the first process of a new pid namespace and must call `confine_child`."""
         kernel.unshare(kernel.NEW_PIDS)
         try:
             pid = os.fork()
@@ -72,7 +72,7 @@ class NamespaceIsolation:
         self._isolate_process(self._limits)
 
     def _isolate_process(self, limits: Limits) -> None:
-        # kill(0, ...) reaches a process group across pid namespaces, so leave the warm interpreter's group.
+        # Leave the warm interpreter's process group, because `kill(0, ...)` reaches a group across pid namespaces.
         os.setsid()
         kernel.unshare(kernel.NEW_MOUNTS)
         process = os.open("/proc/self", os.O_PATH)
@@ -80,7 +80,7 @@ class NamespaceIsolation:
         kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
         for path, descriptor in descriptors.items():
             _remount_path(path, descriptor)
-        # Programs have no /proc, because it would reveal information about the machine.
+        # Hide /proc from programs, because its files reveal information about the machine.
         kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
         _switch_user(self._user, process)
         os.close(process)
@@ -108,7 +108,7 @@ class NamespaceIsolation:
         return os.waitpid(pid, 0)[1]
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that must not be able to fork; if it can, end this process with the reason."""
+        """Fork a trial program that must not be able to fork; if the trial can, end this process with the reason."""
         pid = self.fork_child()
         if pid == 0:
             self._try_to_fork()
@@ -131,7 +131,7 @@ def _remount_path(path: str, descriptor: int) -> None:
     outermost_first = reversed(Path(path).parents)
     for folder in (folder for folder in outermost_first if not folder.exists()):
         folder.mkdir()
-        folder.chmod(0o755)  # the program may be another user, so do not depend on the host's umask
+        folder.chmod(0o755)  # Ignore the host's umask, because the program may be another user.
     if stat.S_ISDIR(os.fstat(descriptor).st_mode):
         Path(path).mkdir()
     else:
@@ -150,7 +150,7 @@ def _switch_user(user: int, process: int) -> None:
         ("setgroups", "deny"),
         ("uid_map", f"{PROGRAM_USER} {user} 1"),
         ("gid_map", f"{PROGRAM_USER} {user} 1"),
-        # If the machine runs out of memory, programs are killed first.
+        # Let the kernel kill programs first if the machine runs out of memory.
         ("oom_score_adj", "1000"),
     ):
         file = os.open(name, os.O_WRONLY, dir_fd=process)
@@ -165,7 +165,7 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _DEVICES = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _ALL_OF_VERSION_3 = (1 << 15) - 1
 _OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE
-# Access rights to bind and connect TCP sockets; scopes of abstract sockets and of signals.
+# Bits of the access rights to bind and connect TCP sockets, and bits of the scopes of abstract sockets and signals.
 _NETWORK, _SCOPES = 0b11, 0b11
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # The numeric ids that root assigns to programs.
@@ -175,7 +175,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def explain_missing_landlock(code: int) -> str:
     """Explain why the kernel reports no Landlock version, from the error number of the system call."""
-    # If a container's engine is older than Landlock, its filter hides the call (ENOSYS) instead of refusing it.
+    # The seccomp filter of a container engine that is older than Landlock reports ENOSYS instead of refusing the call.
     hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_text_if_any("/proc/self/status")
     if code in {errno.EPERM, errno.EACCES} or hides:
         return (
@@ -195,12 +195,12 @@ def _read_text_if_any(path: str) -> str:
 
 
 def read_landlock_version() -> int:
-    """Return the kernel's Landlock version; 0 without Landlock."""
+    """Return the kernel's Landlock version; 0 if the kernel has no Landlock."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
 
 class LandlockIsolation:
-    """Isolates programs by Landlock."""
+    """Isolates programs by Landlock, without namespaces."""
 
     def __init__(self, limits: Limits, readable: Sequence[str], scratch: str) -> None:
         self._limits, self._scratch = limits, Path(scratch)
@@ -212,7 +212,8 @@ class LandlockIsolation:
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._readable = tuple(readable)
         self._tasks = _count_own_tasks()
-        # As root, give each program its own user, unless such users could not access their interpreter.
+        # If this process is root, give each program a separate user, unless such users could not access the
+        # interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all, [*readable, scratch]))
         kernel.adopt_orphans()
 
@@ -227,7 +228,7 @@ class LandlockIsolation:
             shutil.rmtree(folder, ignore_errors=True)
 
     def fork_child(self) -> int:
-        """Fork; the child, which gets 0, must call `confine`."""
+        """Fork a child, which gets the return value 0 and must call `confine_child`."""
         return os.fork()
 
     def confine_child(self, key: int) -> None:
@@ -249,7 +250,7 @@ class LandlockIsolation:
         os.chdir(own)
         kernel.drop_capabilities()
         self._restrict_files(os.open(own, os.O_PATH), readable, devices)
-        # Limit open files only now, because the number of readable paths may exceed the limit.
+        # Set the limit on open files after the paths are open, because there may be more paths than the limit allows.
         processes = self._limits.processes
         kernel.limit_resources(
             self._limits, processes=processes if self._switches_user else self._tasks + 4 * processes, core=0
@@ -293,7 +294,7 @@ class LandlockIsolation:
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
-            # The process has not become the leader of its group yet.
+            # Kill only the process, because it has not become the leader of a group yet.
             os.kill(pid, signal.SIGKILL)
 
     def reap_program(self, pid: int, key: int) -> int:
@@ -308,7 +309,7 @@ class LandlockIsolation:
         return status
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that must not reach this machine; if it can, end this process with the reason."""
+        """Fork a trial program that must not read this machine's files; if it can, end this process with the reason."""
         pid = os.fork()
         if pid == 0:
             os._exit(self._try_to_read_files())
@@ -363,7 +364,7 @@ def _count_own_tasks() -> int:
 
 
 def _sum_file_bytes(folder: Path, enough: int) -> int:
-    """Sum the bytes below a folder, plus one block per entry, until the sum exceeds `enough`."""
+    """Sum the bytes of all files below a folder, plus one block per entry, until the sum exceeds `enough`."""
     total, folders = 0, [folder]
     while folders and total <= enough:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

@@ -39,7 +39,7 @@ def unshare(namespaces: int) -> None:
 
 
 def set_pid_namespace_of_children(descriptor: int) -> None:
-    """Put future children into a pid namespace."""
+    """Put future child processes of this process into a pid namespace, given by a descriptor."""
     _call_libc("setns", ctypes.c_int(descriptor), ctypes.c_int(NEW_PIDS))
 
 
@@ -49,12 +49,12 @@ def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) ->
 
 
 def unmount(target: str) -> None:
-    """Remove the last mount at `target`; files that are still open there stay usable."""
+    """Remove the last mount at `target`; open files of this mount stay usable."""
     _call_libc("umount2", target.encode(), ctypes.c_int(_DETACH))
 
 
 def bind_mount(source: str, target: str) -> None:
-    """Mount a folder or file at a second path; a read-only source stays read-only."""
+    """Mount a folder or file at a second path, which is read-only if the source is."""
     _call_libc("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
@@ -127,7 +127,7 @@ def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
         most = resource.getrlimit(kind)[1]
         least = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(kind, (least, least))
-    os.nice(5)  # lower priority than the warm interpreter, which must be able to stop programs
+    os.nice(5)  # Lower the priority below that of the warm interpreter, which must be able to stop programs.
 
 
 # The descriptor numbers that are open in a program; all others are closed.
@@ -135,13 +135,13 @@ STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
 def close_other_descriptors(descriptors: dict[int, int]) -> None:
-    """Close all descriptors except those in `descriptors` and a new, empty standard input.
+    """Close all descriptors except the given ones and a new, empty standard input.
 
     `descriptors` maps new numbers, which count up from 1, to open descriptors.
     """
-    # Open /dev/null anew, because programs would share locks and flags on a shared descriptor.
+    # Open /dev/null again for each program, because a shared descriptor would have shared locks and flags.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # First move all descriptors to free numbers, because a new number may still be in use by another descriptor.
+    # Move all descriptors to free numbers first, because a new number may still belong to another descriptor.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)
@@ -153,9 +153,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def read_mapped_bytes(pid: int) -> int:
-    """Return the mapped bytes of a process; 0 if it has ended.
+    """Return the mapped bytes of a process; 0 if the process has ended.
 
-    Resident bytes would be wrong, because shared memory is resident only in the processes that have touched it.
+    Resident bytes would be wrong, because shared memory is resident only in processes that have used it.
     """
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * PAGE
@@ -167,7 +167,7 @@ def count_sockets(pids: Iterable[int]) -> int:
     """Count the open sockets of these processes; a shared socket counts once."""
     names = set()
     for pid in pids:
-        with contextlib.suppress(OSError):  # the process has ended, or closed a descriptor
+        with contextlib.suppress(OSError):  # Skip a process that has ended, or a descriptor that is closed.
             for file in os.scandir(f"/proc/{pid}/fd"):
                 target = os.readlink(file.path)  # noqa: PTH115 - many, and often
                 if target.startswith("socket:"):
@@ -176,7 +176,7 @@ def count_sockets(pids: Iterable[int]) -> int:
 
 
 def read_cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process and the children that it has waited for; 0 if it has ended."""
+    """Return the CPU seconds of a process and of the children that it has waited for; 0 for an ended process."""
     try:
         return sum(map(int, _read_stat(pid)[11:15])) / TICKS
     except OSError:
@@ -184,7 +184,7 @@ def read_cpu_seconds(pid: int) -> float:
 
 
 def count_threads(pid: int) -> int:
-    """Count a process's threads; 0 if it has ended."""
+    """Count a process's threads; 0 if the process has ended."""
     try:
         return int(_read_stat(pid)[17])
     except OSError:
@@ -216,7 +216,7 @@ def _list_living_processes() -> Iterator[tuple[int, int, int]]:
     """Yield the pid, the parent and the process group of each process that is not a zombie."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if name.isdecimal():
-            with contextlib.suppress(OSError):  # the process has ended
+            with contextlib.suppress(OSError):  # Skip a process that has ended.
                 state, parent, group, *_ = _read_stat(int(name))
                 if state != "Z":
                     yield int(name), int(parent), int(group)

@@ -1,7 +1,7 @@
 """Runs in a program's own process: loads the tables, runs the rounds, and reports how each round ended.
 
-The program shares this process and may change anything in it. The warm interpreter therefore reads only single status
-bytes from this process, and these affect only this program.
+The program runs in this process, and may change anything in the process. The warm interpreter therefore reads only
+single status bytes from this process, and these affect only this program.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .files import TableFiles, find_encoding, list_files, save_open_figures, sen
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
-# Status bytes. LOADED is sent before the program's first line; UNFIT and NO_TABLE count only without LOADED.
+# Status bytes. LOADED is sent before the program's first line runs; UNFIT and NO_TABLE are ignored after LOADED.
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
 
@@ -47,19 +47,19 @@ _first_process: set[int] = set()
 
 
 def serve_rounds() -> NoReturn:
-    """Run rounds, which share their variables, until the channel closes."""
+    """Run a program's rounds, which share their variables, until the host closes the channel."""
     names = prepare_process()
     number = 0
     while True:
         number += 1
         status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
-            os._exit(0)  # The program forked this process, which has now reached the program's end.
+            os._exit(0)  # End a process that the program itself forked, and that has reached the program's end.
         _kill_other_processes()
         try:
             os.write(CHANNEL, status)
             go_on = os.read(CHANNEL, 1)
-        except OSError:  # the program closed the channel
+        except OSError:  # The program closed the channel.
             os._exit(0 if status == OK else 1)
         if not go_on:
             os._exit(0)
@@ -73,7 +73,7 @@ def prepare_process() -> dict[str, Any]:
     sys.modules["__main__"] = module
     names = vars(module)
     sys.argv = ["program.py"]
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # normally set by `site`, which is not imported
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # Set `exit` and `quit` here, because `site` is not imported.
     names.update(__file__=sys.argv[0], display=_display_values)
     _seed_generators(names)
     return names
@@ -98,7 +98,7 @@ def _seed_generators(names: dict[str, Any]) -> None:
 
 
 def _reopen_streams() -> None:
-    # `sys.__stdin__` and `sys.__stdout__` keep a stream alive if a program wraps its buffer in another stream.
+    # Set `sys.__stdin__` and `sys.__stdout__`, so that a stream stays alive if a program wraps its buffer.
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     # Flush each line, so that a stopped program's output is complete.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
@@ -116,11 +116,11 @@ def _kill_other_processes() -> None:
         while True:
             os.waitpid(-1, 0)
     except OSError:
-        pass  # no other process exists
+        pass  # All other processes have ended.
 
 
 def run_round(names: dict[str, Any], title: str) -> bytes:
-    """Run one round; return its status. `title` replaces the file name in tracebacks."""
+    """Run one round; return its status byte. `title` replaces the file name in tracebacks."""
     try:
         code, earlier, is_last = _load_payload(names)
     except ModuleNotFoundError as error:
@@ -131,18 +131,18 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
     except Exception as error:  # noqa: BLE001 - pandas may raise anything for a table
         _report_error(f"{type(error).__name__}: {error}")
         return NO_TABLE
-    with contextlib.suppress(OSError):  # closed by the program in an earlier round
+    with contextlib.suppress(OSError):  # The program may have closed the channel in an earlier round.
         os.write(CHANNEL, LOADED)
     _repeat_rounds(earlier, names)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
     program, before = Program(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run_code, lambda: save_open_figures(before)]
     if is_last:
-        # As Python does before it exits, wait for threads, then call registered functions.
+        # Wait for threads, then call functions registered with `atexit`, as Python does before it exits.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
     else:
         steps += [program.show_value]
-    # Flushing may also fail, because the program may have replaced or closed its output.
+    # Catch errors of flushing, too, because the program may have replaced or closed its output.
     errors = list(filter(None, map(_catch_error, [*steps, _flush_output])))
     if os.getpid() in _first_process:
         send_changed_files(before)
@@ -164,7 +164,7 @@ def _repeat_rounds(earlier: list[str], names: dict[str, Any]) -> None:
 
 
 def _catch_error(step: Callable[[], None]) -> str:
-    """Run one step of the program; return its error, or an empty text."""
+    """Run one step of the program; return the text of the error, or an empty text."""
     try:
         step()
     except SystemExit as ending:
@@ -175,7 +175,7 @@ def _catch_error(step: Callable[[], None]) -> str:
 
 
 class Program:
-    """One round's code, and the value of its last expression, which is printed as in a notebook."""
+    """One round's code, and the value of its last expression; this value is printed as in a notebook."""
 
     def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
         self._code, self._title, self._names = code, title, names
@@ -207,12 +207,12 @@ class Program:
         return result
 
     def show_value(self) -> None:
-        """Print the value unless it is None."""
+        """Print the last expression's value unless the value is None."""
         if self._value is not None:
             print(self._value)  # noqa: T201 - the program's output
 
     def show_unless_printed(self) -> None:
-        """Print the value if the program has printed nothing else."""
+        """Print the last expression's value if the program has not printed anything."""
         _flush_output()
         if os.fstat(STDOUT).st_size == 0:
             self.show_value()
@@ -303,7 +303,7 @@ def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
 
 
 def _provide_stdin(content: bytes) -> None:
-    """Open the standard input as descriptor 0, where programs can read it in any way."""
+    """Make `content` the standard input (descriptor 0), so that programs can read it in any way."""
     with open(".stdin", "w+b") as file:  # noqa: PTH123 - without pathlib
         file.write(content)
         file.seek(0)
@@ -313,7 +313,7 @@ def _provide_stdin(content: bytes) -> None:
     usual = builtins.open
 
     def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
-        # The three paths are links to /proc, which does not exist for programs.
+        # Open a copy of descriptor 0, because the three paths are links to /proc, which programs do not have.
         is_input = not isinstance(file, int) and os.fspath(file) in {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
         return usual(os.dup(0) if is_input else file, *args, **kwargs)
 
@@ -342,7 +342,7 @@ def _show_error(error: BaseException) -> str:
             _keep_own_frames(link)
             before = link.__cause__ or link.__context__
             if before is not None and not _keep_own_frames(before):
-                link.__cause__ = link.__context__ = None  # The earlier error was raised and handled within a library.
+                link.__cause__ = link.__context__ = None  # Omit an error that a library raised and handled.
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
         return "\n".join(map(_shorten_line, lines))
@@ -363,12 +363,12 @@ def _keep_own_frames(trace: traceback.TracebackException) -> bool:
 def _report_error(text: str) -> None:
     """Replace the content of standard error, from which the host reads the error, by `text`."""
     if os.getpid() not in _first_process:
-        return  # an error of a process that the program forked is not the program's error
+        return  # Ignore errors of processes that the program itself forked.
     try:
         os.ftruncate(STDERR, 0)
         os.write(STDERR, text.encode("utf-8", "backslashreplace"))
     except OSError:
-        pass  # the program closed standard error, so its error has no message
+        pass  # The error has no message, because the program closed standard error.
 
 
 CHECK_SECONDS = 0.05
@@ -381,7 +381,7 @@ def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int
     this process.
 
     Args:
-        result: path of a file that does not exist yet; if empty, the result goes to standard output.
+        result: path of the file to create for the result; if empty, the result goes to standard output.
         most: maximum bytes of the output, of the error text (whose end is kept), and of the files.
     """
     kernel.forbid_inspection()
@@ -420,7 +420,7 @@ def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int
 
 
 def _run_child(descriptors: dict[int, int]) -> NoReturn:
-    """Run the program with these descriptors, in a folder and a process group of its own."""
+    """Run the program with these descriptors, in a new folder and a new process group."""
     try:
         kernel.close_other_descriptors(descriptors)
         try:
@@ -439,17 +439,17 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
         if os.getpid() in _first_process:
             try:
                 os.write(CHANNEL, status)
-            except OSError:  # the program closed the channel
+            except OSError:  # The program closed the channel.
                 os._exit(0 if status == OK else 1)
     finally:
         os._exit(0)
 
 
 def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float, most: int) -> str:
-    """Wait until the program ends or exceeds a limit; return its ending, which `forking.py` lists."""
+    """Wait until the program ends or exceeds a limit; return one of the endings that `forking.py` lists."""
     loaded, deadline = False, math.inf
     while True:
-        # First look for the process's end, so that all statuses of an ended process are read.
+        # Check for the process's end before reading, so that all status bytes of an ended process are read.
         end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         status = channel.recv(1) if select.select([channel], [], [], 0 if end else CHECK_SECONDS)[0] else b""
         if status == LOADED:
@@ -462,7 +462,7 @@ def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float,
             ending = f"{'exit' if end.si_code == os.CLD_EXITED else 'signal'} {end.si_status}"
             return ending if loaded else f"early {ending}"
         else:
-            time.sleep(CHECK_SECONDS)  # The program may have closed the channel, which then always is readable.
+            time.sleep(CHECK_SECONDS)  # Wait, because a channel that the program has closed is always readable.
         if time.monotonic() >= deadline:
             return "timeout"
         if os.fstat(output).st_size > most:
