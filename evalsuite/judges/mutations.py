@@ -152,7 +152,7 @@ RULES: Mapping[str, Rule] = {
 def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
     """Yield copies of the case, each with one corruption in the answer, in another message or in a tool call.
 
-    The passages of the `others` may replace the passages of this case.
+    Passages of the cases in `others` may replace this case's passages.
     """
     sample, transcript = case
     if kind == "citations":

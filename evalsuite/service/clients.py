@@ -182,7 +182,7 @@ class Quota:
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._clock = client, clock
-        self._turn = asyncio.Lock()  # First come, first served.
+        self._turn = asyncio.Lock()  # Admits requests in order of arrival.
         self._sent: deque[list[float]] = deque()  # The time and the tokens of each request in the last minute.
 
     async def admit_request(self) -> list[float]:

@@ -182,8 +182,9 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     """Compare how rules and the judge rank and rate models (Table 8); None for fewer than three judged runs.
 
     For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
-    table shows the minimum and the mean. Combinations of domain and bucket in which all runs have equal rates are left
-    out. A run in several modes counts once, with its default mode, because its modes share one model.
+    table shows the minimum and the mean of each correlation. Combinations of domain and bucket in which all runs have
+    equal rates are left out. A run in several modes counts once, with its default mode, because its modes share one
+    model.
     """
     judged = [tally for tally in map(_choose_default_mode, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:

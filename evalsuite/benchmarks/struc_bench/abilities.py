@@ -148,7 +148,7 @@ def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str
 
     A line (row or column) is a sum if it equals the sum of two other lines, or of all others, at every position where
     all of these lines have numbers, and at two positions at least. A difference (c - b = a) counts as the sum a + b =
-    c. Each position gives a separate result.
+    c. Each position of a sum gives a separate result.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]

@@ -326,7 +326,7 @@ async def _make_pairs(
     panel: QuestionPanel, built: BuiltPairs, jobs: Sequence[tuple[Sheet | None, str, str]], progress: BuildProgress
 ) -> None:
     try:
-        # The gateway limits connections; gather keeps the order of the jobs.
+        # Start all jobs at once, because the gateway limits connections; `gather` keeps the order of the jobs.
         for made in await asyncio.gather(*(_make_record(panel, built, *job, progress) for job in jobs)):
             built.records.extend(made)
     finally:

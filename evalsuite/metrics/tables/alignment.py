@@ -190,7 +190,7 @@ def _pair_in_order(similarity: Floats) -> Pairs:
     import numpy as np
 
     height, width = similarity.shape
-    # If several lines are equally similar, the first of them is paired.
+    # If several lines are equally similar, the first line is paired.
     best = np.zeros((height + 1, width + 1))
     for row in range(height):
         np.maximum.accumulate(np.maximum(best[row, 1:], best[row, :-1] + similarity[row]), out=best[row + 1, 1:])

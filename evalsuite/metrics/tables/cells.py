@@ -31,7 +31,7 @@ LOOK_ALIKE = (
 SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
-MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # A text without a match contains no ASCII markup.
+MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # A text that this pattern does not match contains no ASCII markup.
 LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 

@@ -153,7 +153,7 @@ class SubstringNames:
     """Numbers of all substrings whose length is a power of two; equal substrings of both sequences have equal numbers.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). `NOT_INDEXED` is equal to
-    nothing.
+    no number.
     """
 
     def __init__(self, codes_a: NDArray[np.int64], codes_b: NDArray[np.int64]) -> None:
