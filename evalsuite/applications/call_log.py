@@ -89,7 +89,7 @@ class CallLog:
     """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
-    # Errors of calls that failed permanently. A case with such an error has no valid score.
+    # Errors of calls that failed permanently. A case with a permanently failed call has no valid score.
     failures: list[Exception] = field(default_factory=list)
     # Counter that gives each call its sequence number, in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))

@@ -128,7 +128,7 @@ class CaseApi:
         if method == "generateContent":
             return json_answer(generation)
         chunks = gemini_api.generation_chunks(generation)
-        # Without `alt=sse` the stream is one JSON list.
+        # Without `alt=sse`, Gemini's API streams one JSON list instead of events.
         return chat_stream(chunks, end=b"") if "alt=sse" in query.split("&") else json_answer(list(chunks))
 
     async def _respond(self, body: Mapping[str, Any]) -> HttpAnswer:

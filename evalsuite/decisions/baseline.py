@@ -130,7 +130,7 @@ def _describe_baseline(baseline: Run) -> Iterator[str]:
 
 
 def _explain_end(baseline: Run, run: Run) -> str:
-    """Explain why a baseline is invalid: it was changed, or it expired before the run started; empty if it is valid."""
+    """Explain that a baseline is invalid, because it was changed or had expired; empty for a valid baseline."""
     if changed := list_changed_files(baseline.folder.path, baseline.info):
         return (
             f"the baseline {baseline.folder.name} differs from what was promoted, in {', '.join(changed)}: restore it, "

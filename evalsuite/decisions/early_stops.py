@@ -6,7 +6,8 @@ finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
 known number of cases (`population=`) are narrower. However, cases with errors and skipped cases have no score, so the
-number of scores is known only at the end. If there were fewer scores than assumed, these sequences would be invalid.
+number of scores is known only at the end. With fewer scores than assumed, sequences for a known number of cases would
+be invalid.
 
 A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
 a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a
@@ -46,7 +47,7 @@ class PlannedOrder(Generic[T]):
     """Holds back each result until all results planned before it have arrived.
 
     The confidence sequences assume a random sample. The first results to arrive are not a random sample, because
-    correct answers may be faster than wrong answers. So results are used in the planned order, not in the order of
+    correct answers may be faster than wrong answers. Results are used in the planned order instead of the order of
     arrival.
 
     Args:
@@ -316,7 +317,7 @@ def make_early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make one comparison; it has no questions if the metric has no declared range and other scores than 0 and 1."""
+    """Make an early comparison, without questions if the metric has no declared range and other scores than 0 and 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():

@@ -214,7 +214,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain that a gate's metric is misspelt, given the scores of the benchmark's first case; empty if it is not.
+    """Explain that a gate's metric is misspelt, given the scores of the first case; empty for a correct name.
 
     A name counts as misspelt only if it closely resembles an existing name, because later cases may have other scores.
     """

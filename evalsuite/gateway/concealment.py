@@ -1,7 +1,7 @@
 """Removes secrets from requests and settings for files and workers, and computes the keys of requests.
 
-A secret parameter is replaced by the start of its SHA-256 wherever a request is stored, compared or sent to a
-worker. Only the gateway remembers the secret, and restores it for the call itself.
+A secret parameter is replaced by the start of its SHA-256 hash wherever a request is stored, compared or sent to a
+worker. Only the gateway keeps secrets, and restores them in the request that it sends to the server.
 """
 
 from __future__ import annotations
@@ -183,15 +183,16 @@ def name_with_epoch(name: str) -> str:
 
 
 def get_case_name(draw: str) -> str:
-    """Return the name of the case that a draw belongs to, as pytest shows it."""
+    """Return the case's name, as pytest shows it, from a draw (the case's name and the number of an equal request)."""
     return name_with_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 
 def make_request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
-    Two requests share a key (64 characters) only if backend, address, model, parameters, messages, tools, epoch and
-    draw are the same. A lone surrogate counts as a question mark, because evalsuite sends a question mark in its place.
+    Two requests share a key only if backend, address, model, parameters, messages, tools, epoch and draw (case and
+    number of the equal request) are the same. A lone surrogate counts as a question mark, because evalsuite sends a
+    question mark in its place.
     """
     names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
     keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)

@@ -66,8 +66,8 @@ def parse_fault(text: str) -> PlayedFault:
 class Faults:
     """Selects at random, with a seed, the faults to inject into requests.
 
-    The selection depends on the seed, the request, and the request's number among the case's equal requests. So the
-    order of calls does not matter, and a replay injects the same faults.
+    The selection depends on the seed, the request, and the request's number among the case's equal requests. The order
+    of calls does not affect the selected faults, and a replay injects the same faults.
     """
 
     faults: tuple[PlayedFault, ...]

@@ -377,7 +377,7 @@ class Gateway:
     def start_over(self) -> None:
         """Prepare the gateway for the next run of the same process, which may again call models that were given up.
 
-        `total_usage` starts at zero, too, because it describes one run.
+        `total_usage` also starts at zero, because it describes a single run.
         """
         for upstream in self._upstreams.values():
             upstream.given_up = ""

@@ -59,7 +59,7 @@ class EffectLog:
 
     def read_result(self, effect: Effect) -> Any:
         """Read the result of a tool call from the journal; None if the journal has no result."""
-        # In older journals, the case's name contains the epoch, too.
+        # Also look up the case's name with the epoch, because older journals contain this name.
         names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
         found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
         kept = next(filter(None, found), None)
@@ -200,7 +200,7 @@ class Effects:
         return None, result
 
     async def end_call(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
-        """Store a call's result before the case gets it."""
+        """Store a tool call's result before the case gets the result."""
         if self._outer is not None:
             self._outer.add(calls)
         if self._keeper is not None:
@@ -286,7 +286,7 @@ class Meter:
     Equal requests are numbered, because each is a separate sample of the model's answers.
 
     Args:
-        scope: the case's id; if it is empty, equal requests share one answer.
+        scope: the case's id; if the id is empty, equal requests share one answer.
         share_greedy: whether equal requests with temperature 0 share one answer, over all cases.
 
     Attributes:
@@ -327,7 +327,7 @@ class Meter:
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
-        # Call the constructor, because it takes a third of the time of `dataclasses.replace`.
+        # Call the constructor of `Request`, because it takes a third of the time of `dataclasses.replace`.
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
@@ -402,7 +402,7 @@ class ModelHandle:
                 f"n={params['n']}: a request has one answer; send it {params['n']} times, because each equal request "
                 "of a case gets an answer of its own"
             )
-        # Equal texts share one answer, because their vectors are equal.
+        # Let equal texts share one answer of an embedding model, because their vectors are equal.
         shared = self._shared or params.get("api") == "embeddings"
         import asyncio
 
@@ -433,7 +433,7 @@ class ModelHandle:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle for another model of the same case; without `base_url`, the same name keeps its address.
+        """Return a handle for another model of the same case; without `base_url`, an unchanged name keeps its address.
 
         If an epoch is given, equal requests of all cases share one answer, because a simulated tool must be consistent.
         """

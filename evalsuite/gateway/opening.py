@@ -101,7 +101,7 @@ def open_gateway(
         on_hopeless,
         vault=vault,
         patience=settings.patience,
-        # A call in a batch has no time limit, because it waits until the batch is finished.
+        # Set no time limit for a call in a batch, because the call waits until the batch is finished.
         call_timeout=None if settings.batch else settings.call_timeout,
     )
     if connections < settings.max_connections:

@@ -3,7 +3,8 @@
 Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
 second are measured. In a paced period, calls follow the inferred limit. A paced period ends when its answers fall
 behind those expected at the plain period's rate. The allowed shortfall is a share (`ALLOWED`) of the plain period's
-answers, so pacing loses at most this share. A paced period also ends if it does not lower the share of refused calls.
+answers, so pacing loses at most this share. A paced period also ends if pacing does not lower the share of refused
+calls.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ class Pacing:
         if not refused:
             return None
         most = refused[int(MISFITS * len(refused))]
-        # Tolerate one call that was answered although this many calls were in service before it.
+        # Tolerate one answered call that contradicts the limit because this many calls were already in service.
         more = sum(ahead >= most for ahead in answered)
         fewer = sum(ahead < most for ahead in refused)
         return most if most and answered and more <= 1 and fewer <= MISFITS * len(refused) else None

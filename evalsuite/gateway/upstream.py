@@ -1,4 +1,4 @@
-"""One model at its address: when it may be called, how often a request is retried, and whether calls can succeed."""
+"""One model at its address: when calls may be sent, how often requests are retried, and whether calls can succeed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Retries:
         """Return the seconds to wait before the next attempt.
 
         Args:
-            dry_since: the time since which the server has refused everything; None if it accepts calls.
+            dry_since: the time since which the server has refused everything; None if the server accepts calls.
         """
         lost = isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage)
         if lost and dry_since is None:

@@ -19,7 +19,7 @@ from evalsuite.core.redaction import redact
 
 
 class Secret:
-    """A key, a token or a login. Only `reveal` returns its text; its repr and str are `***`."""
+    """A key, a token or a login. Only `reveal` returns a secret's text; a secret's repr and str are `***`."""
 
     __slots__ = ("_text",)
 

@@ -1,6 +1,6 @@
 """The pytest plugin: its hooks, which delegate to the other modules.
 
-A suite opts in with one line in the conftest.py of its root directory:
+To use the plugin, a suite has one line in the conftest.py of its root directory:
 
     pytest_plugins = ["evalsuite.plugin"]
 """
@@ -180,7 +180,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
 def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
-    """Record which item is running, because the fixtures of a case need it."""
+    """Record which item is running, because the fixtures of a case need the running item."""
     return (yield from note_running(item))
 
 
@@ -200,7 +200,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Let pytest show where a signal interrupted the code, even if it was between two lines."""
+    """Let pytest show where a signal interrupted the code, even if the signal arrived between two lines."""
     remove_unknown_lines(excinfo)
 
 

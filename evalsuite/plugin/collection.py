@@ -193,7 +193,7 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
 
 
 def _stop_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
-    """End the run before any model call if there is a problem."""
+    """End the run before any model call if `problem` is not empty."""
     if not problem:
         return
     if LISTENER in session.config.stash:

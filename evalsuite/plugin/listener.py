@@ -336,7 +336,7 @@ class ReportListener:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Handle SIGINT from the start of a session with evalsuite's options, because it may arrive twice."""
+        """Handle SIGINT from the start of a session with evalsuite's options, because the signal may arrive twice."""
         if self.settings.given:
             self._handle_signals("SIGINT", words="")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Scores = Mapping[str, Any]
 
-VARIABLE = "EVALSUITE_MUTANT"  # Environment variable with the fault as JSON, so that workers receive it, too.
+VARIABLE = "EVALSUITE_MUTANT"  # Environment variable with the fault as JSON, which workers inherit.
 
 
 class Fault(NamedTuple):

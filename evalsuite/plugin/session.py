@@ -248,7 +248,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
 
 
 def show_summary(terminal: pytest.TerminalReporter) -> None:
-    """Show the verdict, or why it is missing; with --plan, show the plan."""
+    """Show the verdict, or the reason why the verdict is missing; with --plan, show the plan."""
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is not None:
         _show_skipped_benchmarks(terminal)

@@ -74,8 +74,8 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
 def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
     """Wrap xdist's method that sends a command to a worker, so that commands to a dead worker are dropped.
 
-    A command may be sent after the worker's death but before xdist notices it. The OSError would then end the whole
-    session with an internal error, although xdist would give the dead worker's tests to other workers.
+    A command may be sent after the worker's death but before xdist notices it. The OSError from sending would end the
+    whole session with an internal error, although xdist would give the dead worker's tests to other workers.
     """
 
     def send_or_lose(name: str, **arguments: Any) -> None:

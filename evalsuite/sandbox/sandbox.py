@@ -57,10 +57,9 @@ class Sandbox:
         tiers: the acceptable kinds of isolation on this machine; the first kind that works is used (`bubblewrap`, then
             `landlock`). Alternatively, a single other host: `docker:IMAGE`, or the address of a server with
             SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
-            environment: the packages that programs may import, see `provide_environment`. The default is the run's
-                `--program-env`, or else the environment with the name `usual`. usual: name of the environment in runs
-                without
-            `--program-env`; by default this process's own environment.
+        environment: the packages that programs may import, see `provide_environment`. The default is the run's
+            `--program-env`, or else the environment with the name `usual`.
+        usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
 
     def __init__(

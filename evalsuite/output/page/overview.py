@@ -191,7 +191,7 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
 
 
 def make_benchmark_rows(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Make one row per benchmark."""
+    """Make the rows of the page's table of benchmarks, one row per benchmark."""
     return [
         {
             "name": name,

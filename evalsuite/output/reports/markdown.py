@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MENTION = re.compile(r"@(?=[\w-])")
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
-LONGEST = 1500  # maximum characters of a model's text that a report shows in one place
+LONGEST = 1500  # Maximum characters of a single text of a model in a report.
 
 
 # Matches lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.
@@ -164,7 +164,7 @@ def join_lines(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape text of a model or a dataset, so that it stays in its cell and never becomes markup."""
+    """Escape text of a model or a dataset, so that the text stays in its table cell and never becomes markup."""
     quoted = join_lines(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # Mentions in a model's text must not notify users, and addresses must not become links.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")

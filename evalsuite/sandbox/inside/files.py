@@ -59,8 +59,8 @@ class TableFiles:
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         """Open a file as `builtins.open` does, or open a table in place of a missing file.
 
-        A table has the encoding that the program requests, because the question may claim that the file has it. In
-        binary mode, the program gets the table's original bytes; pandas gets UTF-8, because it decodes bytes as UTF-8.
+        A table has the encoding that the program requests, because the question may name this encoding. In binary mode,
+        a program gets the table's original bytes, but pandas gets UTF-8, the encoding that it assumes.
         """
         encoding = str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
         if "b" in mode:
@@ -211,7 +211,7 @@ def list_files() -> FileStates:
 
 def send_changed_files(before: FileStates) -> None:
     """Send the files that are new or changed since `before` to the host."""
-    from .kernel import FILES  # imported here, because the host imports this module without ctypes
+    from .kernel import FILES  # Import late, because the host imports this module without ctypes.
 
     with contextlib.suppress(Exception):
         new = [entry for entry in _list_entries() if before.get(entry.name) != _read_state(entry)]

@@ -73,7 +73,7 @@ def prepare_process() -> dict[str, Any]:
     sys.modules["__main__"] = module
     names = vars(module)
     sys.argv = ["program.py"]
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # Set `exit` and `quit` here, because `site` is not imported.
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # Define `exit` and `quit`, because `site` is not imported.
     names.update(__file__=sys.argv[0], display=_display_values)
     _seed_generators(names)
     return names

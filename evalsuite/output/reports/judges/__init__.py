@@ -84,7 +84,7 @@ class _SignatureGroup:
 
 
 def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
-    """Make one row per run and judge's signature, with scores and number of cases; None if no score is judged."""
+    """Make a table with one row per run and judge's signature; None if no score is judged."""
     signed = [(view.label, *item) for view in views for item in _group_by_signature(view.tally).items()]
     if not signed:
         return None

@@ -85,7 +85,7 @@ def _list_aspects(cases: Sequence[JudgedCase]) -> list[str]:
 
 
 def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """Make one row per judge and question, followed by one row per pair of raters; None if no ratings exist."""
+    """Make a table with one row per judge and question, then one row per pair of raters; None without any rating."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_ballots(tally, prefix)
@@ -221,7 +221,7 @@ def _count_confusion(tally: Tally) -> str:
 
 
 def tabulate_people_agreement(views: Sequence[RunView]) -> Table | None:
-    """Make one row per run and labelled score; None if no score is labelled."""
+    """Make a table with one row per run and labelled score; None if no score is labelled."""
     rows: list[tuple[Cell, ...]] = []
     for view in views:
         for score in dict.fromkeys(label.score for label in list_labelled_scores(view.tally)):

@@ -143,7 +143,7 @@ def measure_biases(cases: Sequence[JudgedCase]) -> list[Bias]:
 
 
 def tabulate_biases(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
-    """Make one row per judge and bias."""
+    """Make a table of biases with one row per judge and bias."""
     rows = [
         _make_bias_row(name, bias) for name, tally in judges for bias in measure_biases(read_ballots(tally, prefix))
     ]
