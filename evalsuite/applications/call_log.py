@@ -97,7 +97,7 @@ class CallLog:
     faults: list[str] = field(default_factory=list)
     # The spans that the application itself reported.
     spans: list[TraceSpan] = field(default_factory=list)
-    # Fields of the application's requests that were not sent to the model.
+    # The request fields that the application sent and the model did not receive.
     left_out: set[str] = field(default_factory=set)
 
     def add(self, call: LoggedCall) -> None:

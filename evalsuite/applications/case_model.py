@@ -79,7 +79,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send(self, request: Request) -> Completion:
-        # Store earlier cancellations as the case's own, because the case still runs.
+        # Store the cancelled calls as outcomes: the application cancelled them, because the case itself still runs.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)

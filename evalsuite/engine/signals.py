@@ -48,7 +48,7 @@ def install_handlers(
     """Set handlers for signals that still have the default handler.
 
     Args:
-        terminal: a separate file descriptor for the last line of a run that ends at once. None in a worker, because the
+        terminal: a separate file descriptor to which an aborted run writes its last line. None in a worker, because the
             controlling process ends the worker.
         words: the text at the end of the run's last line.
     """

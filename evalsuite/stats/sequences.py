@@ -280,7 +280,7 @@ class _Gambler:
         return remaining[impossible:] / (self._population - self._n)
 
     def drop_means_above(self, limit: float) -> None:
-        """Drop the means above a limit to save time, because the opposite gambler has already excluded these means."""
+        """Drop the means above a limit to save time, because the bets on the other side have excluded these means."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]

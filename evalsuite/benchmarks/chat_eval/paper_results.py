@@ -1,4 +1,4 @@
-"""Published results for the same files; reports show them beside a run's results and cite the source.
+"""Published results for ChatEval's files; reports show these results beside a run's and cite the source.
 
 Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3, and the authors' repository
 thunlp/ChatEval: the script that draws figure 3, and GPT-4's judgements of Topical-Chat, from which correlations are

@@ -58,7 +58,7 @@ def run_sheet(args: Namespace) -> int:
     for name in args.runs:
         folder = find_run_folder(args.reports, name)
         for record in load_run(folder).records:
-            # Only the first epoch is rated, because ratings belong to an item and a mode.
+            # Only the first epoch is rated, because people rate each item once per mode of the benchmark.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
                 output = hashlib.sha256(f"{folder.name}\n{record.case}".encode()).hexdigest()[:10]
                 records[output] = record

@@ -79,7 +79,7 @@ class _SignatureGroup:
 
     @property
     def share(self) -> float | None:
-        """The share of expected scores based on a low total probability; None without any expected score."""
+        """The share of probability-weighted scores whose tokens have a low total probability; None without any."""
         return sum(self.little) / len(self.little) if self.little else None
 
 

@@ -119,7 +119,7 @@ class Bias:
 
     name: str  # The bias's name.
     judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.
-    # The share for an unbiased judge: people's share on the same cases, or one half; None if unknown.
+    # The share that an unbiased judge would have: that of people on the same cases, or one half; None if unknown.
     expected: float | None = None
     excess: Estimate | None = None  # The judge's share minus the expected share, with its interval.
 
