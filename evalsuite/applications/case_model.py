@@ -198,7 +198,7 @@ class CaseModel(ModelHandle):
 
     @property
     def is_finished(self) -> bool:
-        """Whether no endpoint is open and no cancelled call must be stored, so that `finish` has nothing to do."""
+        """Whether `finish` has nothing to do, because all endpoints are closed and all cancelled calls are stored."""
         return not (self._endpoints or self.meter.cancelled)
 
 

@@ -105,8 +105,7 @@ def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
             source = block["source"]
             url = source.get("url") or f"data:{source['media_type']};base64,{source['data']}"
             parts.append({"type": "image_url", "image_url": {"url": url}})
-        # Skip thoughts, because chat models do not accept thoughts; another model wrote them, since the endpoint sends
-        # none.
+        # Skip thoughts, because chat models do not accept thoughts as messages.
         elif kind not in {"thinking", "redacted_thinking"}:
             raise BadRequest(f"{where}: a block of the type {kind!r:.80} cannot be sent to a chat model")
     return parts

@@ -28,7 +28,7 @@ LIBRARIES = ("httpx", "httpx2")  # HTTP libraries of the providers' clients; Gem
 class Route:
     """The destination of model calls by the clients of one case."""
 
-    endpoint: Endpoint | None  # The endpoint that gets the calls; None means that the calls are only counted.
+    endpoint: Endpoint | None  # The endpoint to which calls are redirected; None means that calls are only counted.
     loop: asyncio.AbstractEventLoop  # The event loop that answers the calls.
     past: int = 0  # Number of calls that were sent to the provider instead of the case's model.
 

@@ -189,8 +189,8 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
     """Compute the share of questions that are in both runs, and the total number of questions.
 
     For a partial run, the total counts only its own questions. For a complete run, the total also counts questions that
-    only the baseline has. For a run that continued beyond `--limit`, the total is the smaller number of questions of
-    the two runs, because this run may have more questions than its baseline.
+    only the baseline has. For a run that continued beyond `--limit`, the total is the number of questions of the
+    smaller of the two runs.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -202,7 +202,7 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
 
 
 def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # Leave out the baseline's cases of benchmarks that this run did not include, because these cases are not missing.
+    # Ignore benchmarks that this run did not include, because the baseline's cases of these are not missing.
     sides = [match.list_one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {

@@ -157,8 +157,8 @@ def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the names of fingerprints that differ between two cases.
 
-    A fingerprint that only one case has does not count, because older runs lack some fingerprints. For judge and
-    faults, a missing fingerprint does count, because it means that the run had no judge or no faults.
+    A fingerprint that only one case has does not count, because older runs lack some fingerprints. A missing
+    fingerprint of judge or faults does count, because it means a run without judge or faults.
     """
     both = bool(first) and bool(other)
     return [

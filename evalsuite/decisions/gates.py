@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A gate is met only if it remains met when all cases without the score (skipped cases, errors) get the worst value of the
-metric's range; otherwise the gate has no data.
+For a met gate, cases without the score (skipped cases, errors) get the worst value of the metric's range. If the gate
+would then be missed, the gate has no data.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ def _describe_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Change a met gate to `no data` if it would not be met with the worst possible value for each missing score."""
+    """Change a met gate to `no data` if the worst possible values for the missing scores would change its outcome."""
     ledger = _write_ledger(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:

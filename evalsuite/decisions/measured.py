@@ -37,9 +37,8 @@ def add_jackknife_interval(
         bounds: the metric's declared range; None without a declared range.
 
     Returns:
-        The estimate, without an interval if the metric is undefined without some of the clusters. If no cluster changes
-        the value, the estimate has an interval only if the metric has a declared range and does not compute an interval
-        itself.
+        The estimate. If leaving out a cluster makes the metric undefined, the estimate has no interval. If no cluster
+        changes the value, only a metric with a declared range and without an own interval gets an interval.
     """
     from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 
@@ -119,7 +118,7 @@ class Measured:
         )
 
     def find_range(self, metric: str, cases: Tally) -> tuple[float, float] | None:
-        """Find the range of a metric; None if the range is not declared, unless the metric is a share of cases."""
+        """Find the range of a metric: the declared range, or 0 to 1 for a share of cases; otherwise None."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
             return declared.range
@@ -128,7 +127,7 @@ class Measured:
         return (0.0, 1.0) if is_share else None
 
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
-        """Find the cases that a metric should count but cannot, because the cases have no score for the metric.
+        """Find the cases that lack a score for a metric although the metric should count them.
 
         For resources such as latency, the result is empty. For a derived metric, the result contains the errors and the
         cases that have none of the scores that the metric reads.

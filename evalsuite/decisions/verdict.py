@@ -359,7 +359,7 @@ def _name_metric(decision: GateDecision) -> str:
 
 
 def _is_left_out(gate: Gate, run: Run) -> bool:
-    """Tell whether a gate has no cases because this session did not collect the part of the project with its benchmark.
+    """Tell whether a gate lacks cases because this session did not collect the files with the gate's benchmark.
 
     A gate on a benchmark that is declared nowhere is not left out, because the name may be misspelt or outdated.
     """

@@ -48,7 +48,7 @@ def parse_fault(text: str) -> PlayedFault:
     """Read a fault such as `status=529:5%`, `latency=10s:1%`, `cut=2%` or `malformed_tool_call=3%`.
 
     Raises:
-        SettingsError: the text does not have the form of these examples, or the share is not above 0 and at most 100%.
+        SettingsError: the text is not in the form of the examples, or the share is 0 or above 100%.
     """
     found = FORM.fullmatch(text.strip())
     share = float(found["share"]) / 100 if found else 0.0

@@ -80,7 +80,7 @@ class Gateway:
 
     Args:
         clock: a monotonic clock, in seconds.
-        patience: seconds that a request waits for a server that is down or refuses for lack of capacity.
+        patience: maximum seconds that a request waits for a server without capacity, or for a server that is down.
         call_timeout: seconds that one call of a backend may take; None means no limit.
     """
 
@@ -163,7 +163,7 @@ class Gateway:
         return await asyncio.shield(call)
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Store that a case cancelled a request after this many seconds, so that a rerun repeats the cancellation."""
+        """Store a case's cancellation of a request after some seconds, so that a rerun repeats the cancellation."""
         key, *_ = make_request_keys(self._find_upstream(request).backend.identity, self._vault.conceal_request(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
@@ -358,7 +358,7 @@ class Gateway:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Report an unavailable model once; if its backend has answered before, do not, because it may answer again."""
+        """Report an unavailable model once; skip a model whose backend has answered, because it may answer again."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)

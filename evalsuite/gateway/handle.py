@@ -313,7 +313,7 @@ class Meter:
             self._whole.add(usage)
 
     def name_draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Record a request's fingerprints; return it with the case's id and its number among the case's equal requests.
+        """Record a request's fingerprints; return the request with its draw (the case's id and a counter).
 
         Args:
             shared: whether equal requests of all cases share one answer.

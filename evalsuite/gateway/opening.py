@@ -29,7 +29,7 @@ def limit_connections(wanted: int, servers: int = 1) -> int:
     try:
         import resource
     except ImportError:
-        # Set no limit, because Windows does not limit the number of open files by `ulimit`.
+        # Return the wanted number on Windows, which has no `ulimit`.
         return wanted
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:

@@ -116,7 +116,7 @@ class Pacing:
         return self._free_at - now
 
     def _is_refused_alike(self) -> bool:
-        """Tell whether calls are refused as often as without pacing, so that a rate does not explain the refusals."""
+        """Tell whether calls are refused as often as in the plain period, which means that pacing is useless."""
         sent, refused = self._period.sent, self._period.refused
         return refused >= LEAST_ROW and refused > self._plain_share * sent
 
@@ -196,7 +196,7 @@ class Pacing:
         self._refusal_seconds = max(0.9 * self._refusal_seconds, now - call.sent)
         self._clean = 0
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # Do not count a call that was sent before the paced period, because its refusal is not due to pacing.
+        # Count only refusals of calls that were sent in the paced period.
         self._period.refused += self.plain or call.sent >= self._period.began
         if call.sent < self._cut_at or probing:
             # Do not lower the limit again, because the limit was already lowered after this call was sent.

@@ -232,7 +232,7 @@ def bound_completion_tokens(request: Request) -> int:
 
 
 def bound_answer(request: Request) -> Request:
-    """Add a limit on the answer's tokens to a request without limit, so that its cost cannot exceed the reserve."""
+    """Limit the answer's tokens of a request without a limit, so that the cost cannot exceed the reserved amount."""
     api, extra = _find_api(request), _find_extra_body(request)
     if names_another_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
@@ -280,7 +280,7 @@ def _find_api(request: Request) -> str:
 
 
 def _find_body(request: Request) -> Mapping[str, Any]:
-    """Return the request's body without messages and tools, because these are large and do not set limits."""
+    """Return the request's body except the messages and tools, which are large and irrelevant to limits."""
     if _find_api(request) == "chat" and not request.params.get("extra_body"):
         # In a chat request without `extra_body`, the parameters are the body's fields.
         return request.params

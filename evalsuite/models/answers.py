@@ -50,7 +50,7 @@ class ReadyAnswers:
         self._file, self._by_key = file, by_key
 
     def list_traces(self, benchmark: str) -> list[Mapping[str, Any]]:
-        """List the traces, that is, the lines that also contain a sample's input."""
+        """List the traces (lines that also contain a sample's input)."""
         fitting = (line for (name, _), line in self._by_key.items() if name in {"", benchmark})
         return [line for line in fitting if "input" in line]
 

@@ -1,9 +1,9 @@
 """Decides which API key is sent to a server; a key is sent only to addresses for which the user gave this key.
 
-`OPENAI_API_KEY` is sent to OpenAI itself and to base URLs that the user gave for this session, on the command line, in
-the configuration or in `OPENAI_BASE_URL`. This key is never sent to an address that was read from a run's folder.
-`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another environment variable for
-the address of the model, the judge or the simulated user.
+`OPENAI_API_KEY` is sent to OpenAI itself and to base URLs from this session's command line, configuration or variable
+`OPENAI_BASE_URL`. This key is never sent to an address that was read from a run's folder. `evalsuite_model_key_env`,
+`evalsuite_judge_key_env` and `evalsuite_user_key_env` name another environment variable for the address of the model,
+the judge or the simulated user.
 """
 
 from __future__ import annotations

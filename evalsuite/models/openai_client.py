@@ -1,7 +1,7 @@
 """Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
-The package builds the address and the headers of a call, credentials included. If address and headers are the same for
-all calls, they are built once per path, because building them takes twice as long as sending the call.
+The package builds the address and the headers of a call, credentials included. Building both takes twice as long as
+sending the call, so address and headers that are the same for all calls are built once per path.
 """
 
 from __future__ import annotations

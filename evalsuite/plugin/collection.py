@@ -91,7 +91,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 
 def count_collected(config: pytest.Config, made: object) -> None:
-    """Count the cases that pytest made from a function, and those that `-k` excluded before they were made."""
+    """Count a function's cases: those made by pytest, and those excluded by `-k` before they were made."""
     cases = list_cases(made) if isinstance(made, list) else []
     if not cases:
         return
@@ -179,7 +179,7 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
 
 
 def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that the judge and the sandboxes that the chosen cases need are available."""
+    """Check that the judge and the sandboxes for the selected cases are available."""
     if items and all(map(is_skipped_benchmark, items)):
         _stop_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     option = session.config.option
@@ -207,7 +207,7 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # A function without cases in this shard has one case of another shard; no further cases of other shards exist.
+        # The only cases of other shards are one case for each function without cases in this shard.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)

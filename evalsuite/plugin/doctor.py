@@ -129,7 +129,7 @@ async def _check_server_models(role: str, name: str, backend: Any) -> CheckResul
 
 
 def _check_sandbox(settings: Settings, *, fault: bool) -> CheckResult:
-    """Try the sandbox, but do not build a named environment that does not exist yet."""
+    """Try the sandbox with this process's packages, because building a named environment would take too long."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
     from evalsuite.sandbox.tiers import read_tiers

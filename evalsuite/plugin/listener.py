@@ -137,7 +137,7 @@ class ReportListener:
         )
 
     def _list_planned_order(self) -> list[str]:
-        """Return the order in which results count if the run may end early; it is fixed before the first call."""
+        """Return the order in which results count if the run may end early, which is fixed before the first call."""
         if not self.settings.may_end_early:
             return []
         from evalsuite.decisions.early_stops import interleave_parts

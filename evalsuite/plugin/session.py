@@ -172,7 +172,7 @@ def finish_session(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
-    # A session that ends before its batches are answered has no decisions yet, so no gate is reported as missed.
+    # Report no gate as missed if the session ends before its batches are answered, because no gate is decided yet.
     if not run.detached:
         from evalsuite.plugin.terminal import report_decisions
 

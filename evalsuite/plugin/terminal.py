@@ -1,8 +1,8 @@
 """Writes the output at the end of a session: verdict, plan, annotations for GitHub, and each decision as a test.
 
-Each gate and each comparison with the baseline is reported to pytest's other plugins as a separate test, so that junit
-and CI show a missed gate as a failed test. A missed gate also counts in pytest's last line, and `--lf` then runs the
-gate's failed cases.
+Each gate and each comparison with the baseline is reported to pytest's other plugins as a separate test. JUnit reports
+and CI therefore show a missed gate as a failed test. A missed gate also counts in pytest's last line, and `--lf` then
+runs the gate's failed cases.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "eval
 def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     """Report every decision to pytest's other plugins, and the missed gates and comparisons to the terminal.
 
-    An interrupted run has no decisions, so no gate is reported as missed.
+    For an interrupted run, no gate is reported as missed, because its gates are not decided.
     """
     report = run.report
     if report is None:

@@ -72,7 +72,7 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
 
 
 def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
-    """Wrap xdist's method that sends a command to a worker, so that commands to a dead worker are dropped.
+    """Wrap xdist's method for sending commands to a worker, in order to drop commands to a dead worker.
 
     A command may be sent after the worker's death but before xdist notices it. The OSError from sending would end the
     whole session with an internal error, although xdist would give the dead worker's tests to other workers.
@@ -114,7 +114,7 @@ def stop_replacing_workers(config: pytest.Config) -> None:
 
 
 class WorkerQueue:
-    """The items that xdist has assigned to a worker, without the items that have begun.
+    """The items assigned to a worker by xdist that have not begun.
 
     Args:
         torun: xdist's queue of indexes; None if the queue cannot be read, so that only the next item is known.

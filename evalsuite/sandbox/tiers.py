@@ -177,7 +177,7 @@ def list_program_variables(interpreter: Interpreter) -> dict[str, str]:
 
 
 def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the visible paths that a program's own tmpfs would hide, so that they must be mounted again."""
+    """List visible paths that a program's own tmpfs hides, and that are therefore mounted again."""
     return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
 
 

@@ -45,8 +45,8 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
 
     try:
         with warnings.catch_warnings():
-            # Ignore warnings, so that a glyph that the font lacks is drawn as a box even if -W turns warnings into
-            # errors.
+            # Ignore warnings even if `-W` turns them into errors, because glyphs that the font lacks may be drawn as
+            # boxes.
             warnings.simplefilter("ignore")
             draw_chart(chart, file)
     except Exception:  # noqa: BLE001 - a picture never costs the verdict

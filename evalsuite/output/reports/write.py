@@ -155,7 +155,7 @@ def append_step_summary(text: str, short: str) -> str:
     """Show the report on the job's page in GitHub's CI; charts stay in the run's folder.
 
     Returns:
-        The reason why the report could not be shown, which does not affect the verdict; empty on success.
+        The reason why the report could not be shown, empty on success; a failure does not affect the verdict.
     """
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if not target:

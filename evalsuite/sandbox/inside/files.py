@@ -1,4 +1,4 @@
-"""Provides a program's tables under any file name that it tries to open, and collects the files that it writes."""
+"""Provides a program's tables under any file name that the program opens, and collects files written by the program."""
 
 from __future__ import annotations
 

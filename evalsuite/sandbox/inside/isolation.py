@@ -284,7 +284,7 @@ class LandlockIsolation:
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:
-        """Name an exceeded limit that the kernel does not enforce with Landlock; empty without such a limit."""
+        """Return `processes` or `files` if a program exceeds this limit, which Landlock does not enforce; else ""."""
         if sum(map(kernel.count_threads, pids)) > self._limits.processes:
             return "processes"
         return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""

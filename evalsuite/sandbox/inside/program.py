@@ -54,7 +54,7 @@ def serve_rounds() -> NoReturn:
         number += 1
         status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
-            os._exit(0)  # End a process that the program itself forked, and that has reached the program's end.
+            os._exit(0)  # End a process that was forked by the program and has reached the program's end.
         _kill_other_processes()
         try:
             os.write(CHANNEL, status)
@@ -152,7 +152,7 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
 
 
 def _repeat_rounds(earlier: list[str], names: dict[str, Any]) -> None:
-    """Run the earlier rounds again without output, because some hosts keep no variables between rounds."""
+    """Run the earlier rounds again without output, because some hosts lose variables between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
@@ -377,8 +377,8 @@ CHECK_SECONDS = 0.05
 def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
     """Run a payload's program in a child process; write its ending, output, error and files to the result.
 
-    The child cannot forge the result, because it has no descriptor of the result's file and cannot inspect or signal
-    this process.
+    The child cannot forge the result, because it has neither a descriptor of the result's file nor access to this
+    process.
 
     Args:
         result: path of the file to create for the result; if empty, the result goes to standard output.

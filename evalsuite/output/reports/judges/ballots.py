@@ -132,7 +132,7 @@ class Bias:
 
 
 def measure_biases(cases: Sequence[JudgedCase]) -> list[Bias]:
-    """Measure all four biases over comparisons; a bias that cannot be measured on these cases has no numbers."""
+    """Measure all four biases over comparisons; a bias that is not measurable on these cases has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
         _list_order_flips(compared),
