@@ -74,8 +74,8 @@ def read(case: str) -> Record:
 
 def test_scenarios_are_columns_and_runs_are_rows() -> None:
     overall = table(report(view(JUDGED, judge="judge", read=read)), "Overall score by scenario")
-    assert [column.title for column in overall.columns] == ["Run", "TG", "FT", "all"]
-    ((label, tg, ft, everything),) = overall.rows
+    assert [column.title for column in overall.columns] == ["Run", "all", "TG", "FT"]
+    ((label, everything, tg, ft),) = overall.rows
     assert label == "model"
     assert value(tg) == pytest.approx((0.7 + 0.36) / 2)
     assert value(ft) == pytest.approx((0.72 + 0.16) / 2)
@@ -85,18 +85,18 @@ def test_scenarios_are_columns_and_runs_are_rows() -> None:
 def test_the_five_capabilities_stand_in_a_table_and_on_a_radar() -> None:
     section = report(view(JUDGED, judge="judge", read=read))
     (cells,) = table(section, "Five capabilities").rows
-    wanted = [2.6 / 4, 2.4 / 4, 1.6 / 4, 1.2 / 4, 1.9 / 4, 1.94 / 4]
+    wanted = [1.94 / 4, 2.6 / 4, 2.4 / 4, 1.6 / 4, 1.2 / 4, 1.9 / 4]
     assert [value(cell) for cell in cells[1:]] == pytest.approx(wanted)
     radar = chart(section, "tool_eyes_capabilities")
     assert radar.kind == "radar"
-    assert radar.series[0].values == pytest.approx(wanted[:5])
+    assert radar.series[0].values == pytest.approx(wanted[1:])
     assert len(radar.labels) == 5
 
 
 def test_without_a_judge_the_rest_is_not_measured() -> None:
     section = report(view([row("a", "TG", rule(0.5)), row("b", "FT", rule(1.0))], read=read))
     (cells,) = table(section, "Five capabilities").rows
-    assert [value(cell) for cell in cells[1:]] == [0.75, None, None, None, None, None]
+    assert [value(cell) for cell in cells[1:]] == [None, 0.75, None, None, None, None]
     assert [value(cell) for cell in table(section, "Overall score").rows[0][1:]] == [None, None, None]
     assert chart(section, "tool_eyes_capabilities").series == []
     assert not [block for block in section.blocks if isinstance(block, Chart) and block.kind == "heatmap"]
@@ -135,7 +135,7 @@ def by_scenario(section: Section, score: str) -> list[Any]:
 
 def test_each_score_has_a_row_by_scenario() -> None:
     section = report(view(JUDGED, judge="judge", read=read))
-    assert [value(cell) for cell in by_scenario(section, "Intent comprehension")] == pytest.approx([0.7, 0.5, 0.6])
+    assert [value(cell) for cell in by_scenario(section, "Intent comprehension")] == pytest.approx([0.6, 0.7, 0.5])
     assert [value(cell) for cell in by_scenario(section, "Tool selection")] == pytest.approx([0.3, 0.3, 0.3])
 
 
