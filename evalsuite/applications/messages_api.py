@@ -164,7 +164,7 @@ def message_object(completion: Completion, model: str, number: int) -> dict[str,
 
 
 def message_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the events of a streamed answer; see `message_object`."""
+    """Make the events of a streamed answer from the whole answer, as made by `message_object`."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
         empty: dict[str, Any]

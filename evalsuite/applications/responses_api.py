@@ -292,7 +292,7 @@ def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]
 
 
 def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the events of a streamed answer; see `response_object`."""
+    """Make the events of a streamed answer from the whole answer, as made by `response_object`."""
     begun = {**response, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}

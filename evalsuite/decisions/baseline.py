@@ -188,9 +188,9 @@ def _explain_obstacle(
 def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> tuple[float, int]:
     """Compute the share of questions that are in both runs, and the total number of questions.
 
-    For a partial run, the total counts only its own questions. For a complete run, the total also counts questions that
-    only the baseline has. For a run that continued beyond `--limit`, the total is the number of questions of the
-    smaller of the two runs.
+    For a partial run, the total is the number of the run's own questions. For a complete run, the total also counts
+    questions that only the baseline has. For a run that continued beyond `--limit`, the total is the number of
+    questions of the smaller of the two runs.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)

@@ -5,9 +5,8 @@ capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). 
 finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
-known number of cases (`population=`) are narrower. However, cases with errors and skipped cases have no score, so the
-number of scores is known only at the end. With fewer scores than assumed, sequences for a known number of cases would
-be invalid.
+known number of cases (`population=`) are narrower. Cases with errors and skipped cases have no score, so the number of
+scores is known only at the end. With fewer scores than assumed, sequences for a known number of cases would be invalid.
 
 A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
 a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a
@@ -119,7 +118,7 @@ class EarlyGate:
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        # For a gate without a confidence, the early check gets the whole share, because the final check cannot err.
+        # Without a confidence, the final check cannot err, so early checks get the gate's whole error probability.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []

@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-For a met gate, cases without the score (skipped cases, errors) get the worst value of the metric's range. If the gate
-would then be missed, the gate has no data.
+A gate has no data if it would be missed with the metric's worst value for each case without a score (skipped cases,
+errors).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ FORM = (
     "against a baseline benchmark.metric no worse than RUN by 0.02"
 )
 NO_WORSE = "no worse"  # The value of `Gate.comparison` for a gate against a baseline.
-JUDGE = "judge"  # Gates with this benchmark name test the run's judges on all cases labelled by people.
+JUDGE = "judge"  # Gates with the benchmark name `judge` test the run's judges on all cases labelled by people.
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ class Measured:
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # In the set of names that a metric reads, this object represents all scores of a case.
+WHOLE = object()  # Stands for all scores of a case, in the set of names that a metric reads.
 
 
 class _ReadScores(dict[str, float]):

@@ -101,7 +101,7 @@ class DetectableLoss:
 
     @property
     def with_twice_the_epochs(self) -> float | None:
-        """The smallest loss that twice the epochs in both runs would show; None if their variance is unknown."""
+        """The smallest loss detectable with twice the epochs in both runs; None if the epochs' variance is unknown."""
         if not self.noise_known:
             return None
         return self.variance.compute_detectable_loss(self.questions, 2 * self.before, 2 * self.after)

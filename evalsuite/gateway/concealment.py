@@ -31,7 +31,7 @@ MARK = "sha256:"
 
 
 class Vault:
-    """Maps hashes to the secrets that these hashes replace."""
+    """Maps each hash to the secret that the hash replaces."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}

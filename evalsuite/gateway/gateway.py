@@ -110,12 +110,12 @@ class Gateway:
         # Tasks of calls whose answers are currently being stored.
         self._storing: set[asyncio.Task[Completion]] = set()
         self._used: dict[str, Usage] = {}
-        # Keys of requests that their cases cancelled. Records do not count these requests, even if an answer arrived
-        # later.
+        # Keys of requests that their cases cancelled. Records do not count cancelled requests, even if an answer
+        # arrived later.
         self._cancelled: set[str] = set()
         # The reason why answers cannot be stored; empty while answers can be stored.
         self.lost = ""
-        # Called with each request that a backend answered, and with the answer.
+        # Function that is called with each request that a backend answered, and with the answer.
         self.on_answer: Callable[[Request, Completion], None] | None = None
         # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`.
         self.served: Counter[str] = Counter()

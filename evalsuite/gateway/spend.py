@@ -317,7 +317,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
 
 
 def _read_bound(value: object) -> int:
-    """Return a positive number, rounded up, or 0. Accept numbers in strings, because lenient servers do."""
+    """Return a limit, rounded up; 0 if it is not a positive number. Accept strings, as lenient servers do."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
     except (TypeError, ValueError, OverflowError):
@@ -377,7 +377,7 @@ class Ledger:
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
     def _exceeds_limit(self, *amounts: float) -> bool:
-        """Return whether the limit would be exceeded if these amounts were paid too."""
+        """Tell whether payment of the given amounts would exceed the spend limit."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def set_total(self, paid: float, elsewhere: float) -> None:

@@ -73,7 +73,7 @@ class Upstream:
     """A backend and its limiter; used only in the event loop's thread.
 
     Args:
-        patience: seconds that one request waits for a server.
+        patience: maximum seconds that one request waits for a server that refuses or is down.
 
     Attributes:
         answered: whether any call was ever answered, which proves that the server exists.

@@ -1,7 +1,7 @@
 """Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
-The package builds the address and the headers of a call, credentials included. Building both takes twice as long as
-sending the call, so address and headers that are the same for all calls are built once per path.
+The package builds the address and the headers of a call, credentials included. Building address and headers takes twice
+as long as sending the call, so if they are the same for all calls, they are built once per path.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ async def record_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
     return PreparedCall.from_request(requests[0])
 
 
-NO_KEY = "none"  # Placeholder for a missing key, because the package requires a key; it is never sent.
+NO_KEY = "none"  # Placeholder for a missing key, because the package requires a key; the placeholder is never sent.
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 

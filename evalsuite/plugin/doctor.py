@@ -158,7 +158,7 @@ def _check_extras() -> Iterator[CheckResult]:
 def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # `find_spec` raises this error if the parent package is missing.
+    except ModuleNotFoundError:  # `find_spec` raises an error if the parent package is missing.
         return False
 
 

@@ -1,6 +1,6 @@
 """The hooks that a conftest.py, or any pytest plugin, may implement to watch a run and to add to its report.
 
-The controlling process calls all of these hooks. Implement these hooks in the conftest.py of the root directory,
+The controlling process calls all hooks of this module. Implement these hooks in the conftest.py of the root directory,
 because with -n that process does not load conftests of other folders. An exception in an implementation is reported at
 the end of the session; the run, its report and its exit status do not change.
 """

@@ -45,7 +45,7 @@ class ReportListener:
         planned: the number of cases known so far.
         broken: why a report cannot be written; empty if nothing went wrong.
         ending: why evalsuite ended the session before the last test; empty if all tests ran.
-        status: the session's exit status when its report was written; None before.
+        status: the session's exit status when the report was written; None until then.
         handlers: the earlier signal handlers, to be restored.
         release_exit: restores `os._exit`.
         live: the benchmarks that this process has collected, by the node id of the test function.
@@ -59,7 +59,7 @@ class ReportListener:
         self.handlers: dict[int, Any] = {}
         self.release_exit = guard_exit(lambda: find_least_status(config))
         self.live: dict[str, Benchmark] = {}
-        # The plan (the session's cases) as received from a worker; None before.
+        # The plan (the session's cases) as received from a worker; None until a worker sends the plan.
         self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []

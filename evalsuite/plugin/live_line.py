@@ -37,7 +37,7 @@ class StatusFile:
     """Wraps the terminal's file, so that pytest's output first erases the live line below.
 
     While a test runs, pytest captures the file descriptor, so the live line would count as the test's output.
-    Therefore, the live line is written to a duplicate of the terminal's descriptor, made before the first test.
+    The live line is written to a duplicate of the terminal's descriptor, made before the first test.
     """
 
     def __init__(self, file: TextIO) -> None:

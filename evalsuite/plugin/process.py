@@ -47,8 +47,8 @@ class SessionQueue:
 def _freeze_heap(*, in_worker: bool) -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
 
-    The collector would traverse these objects repeatedly. In a run of quick cases with eight workers, these traversals
-    took an eighth of the time. At the interpreter's exit, collections took a tenth of the run's processor time.
+    The collector would traverse these objects repeatedly. In a run of quick cases with eight workers, garbage
+    collection took an eighth of the time, and at the interpreter's exit a tenth of the processor time.
     """
     gc.freeze()
     # A worker skips the collections at exit. All other processes unfreeze the objects, because nanobind extensions
@@ -87,7 +87,7 @@ class CaseProcess:
         self.declared_in: dict[str, tuple[str, bool]] = {}
         self.stopping = ""
         self._deal: ShardAssignment | None = None
-        # Test code may request a model in any thread.
+        # Use a lock, because test code may request a model in any thread.
         self._lock = threading.Lock()
         self._loop: BackgroundLoop | None = None
         self._models: RunModels | None = None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], bool] | None:
-    """Compile a `-k` expression; None if pytest would refuse the expression or if its internals differ.
+    """Compile a `-k` expression; None if pytest would refuse the expression or has other internals.
 
     Without this function, pytest makes an item for every case before `-k` selects items.
     """

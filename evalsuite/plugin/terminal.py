@@ -173,7 +173,7 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
     verdict = report.verdict
     for decision in verdict.decisions:
         red = decision.verdict != "met"
-        # The line omits the gate, because pytest prints the test's name before the line, and the gate is this name.
+        # The line omits the gate's text, because pytest prints this text as the test's name before the line.
         line = f"{decision.verdict}: {write_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         blocks = list(_list_case_blocks(decision, report, metrics)) if red else []

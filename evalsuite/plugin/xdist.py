@@ -61,8 +61,7 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
     """Give a worker, before it starts, data and a separate channel on xdist's connection.
 
     Args:
-        receive: function for the channel and each text from the worker, and None at its end; called in execnet's
-            thread.
+        receive: function that gets, in execnet's thread, the channel and each of the worker's texts (None at the end).
     """
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
@@ -114,7 +113,7 @@ def stop_replacing_workers(config: pytest.Config) -> None:
 
 
 class WorkerQueue:
-    """The items assigned to a worker by xdist that have not begun.
+    """A worker's assigned items that have not begun.
 
     Args:
         torun: xdist's queue of indexes; None if the queue cannot be read, so that only the next item is known.
@@ -139,7 +138,7 @@ class WorkerQueue:
                 yield case
 
     def _take_index(self, most: int) -> int | None:
-        """Return the queue's index after the last yielded index; None if the queue's first `most` items lack it."""
+        """Return the queue's next index that was not yielded; None if the first `most` indexes were all yielded."""
         with self._torun.lock() as queue:
             place = self._find_last_index(queue) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.

@@ -29,7 +29,7 @@ from evalsuite.core.json_codec import digest
 OWN, AUTO = "own", "auto"
 NAMED: Mapping[str, tuple[str, ...]] = {
     # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). For packages without a version
-    # in that file, the last version for Python 3.9 is used.
+    # in requirements.txt, the last version for Python 3.9 is used.
     "treb-2025": (
         "numpy==2.0.2",
         "pandas==2.2.3",

@@ -96,7 +96,7 @@ def join_scripts() -> str:
 
 
 def build_content_policy(script: str, *styles: str) -> str:
-    """Build a content security policy that allows only this script, the chunks that it loads, and these styles."""
+    """Build a content security policy that allows only the given script, its chunks, and the given styles."""
     return "; ".join(
         (
             "default-src 'none'",

@@ -248,8 +248,8 @@ def make_radar_chart(
 
     A greater distance from the centre is always better, so metrics for which lower is better are left out.
 
-    Each spoke is a metric with values from 0 to 1 in every run. If too few metrics are such shares, each spoke is a
-    value of the first tag with enough values, and shows the primary metric's mean.
+    Each spoke is a metric with values from 0 to 1 in every run. If there are too few such metrics, the spokes are the
+    values of the first tag with enough values, and show the primary metric's means.
     """
     drawn = any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks)
     if drawn:

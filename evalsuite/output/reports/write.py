@@ -186,7 +186,7 @@ VERSION = 1  # version of the format of `summary.json`, as described in `schemas
 def summarise_run(
     run: Run, verdict: Verdict, measured: Mapping[str, Measured], sections: Iterable[Section]
 ) -> dict[str, Any]:
-    """Convert the run's results to plain data."""
+    """Convert the run's results to JSON data for `summary.json`."""
     return {
         "version": VERSION,
         "run": run.folder.name,

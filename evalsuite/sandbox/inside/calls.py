@@ -1,9 +1,9 @@
 """The seccomp filter: the system calls that a program may not make.
 
 Namespaces and limits already confine programs. The filter also blocks unneeded parts of the kernel with a history of
-vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). Two more kinds of calls are blocked, because
-namespaces and limits allow them. The first kind allocates memory that no limit counts (System V and POSIX queues,
-memory files). The second kind makes sockets through which simultaneous programs could communicate.
+vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). Calls for memory that no limit counts are blocked,
+too (System V and POSIX queues, memory files). Calls for sockets are blocked, because simultaneous programs could
+communicate through sockets.
 
 Source of the numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 """
