@@ -1,8 +1,8 @@
 """Decide gates during a run, by confidence sequences, which stay valid regardless of the number of checks.
 
-Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). All other scores in [0, 1] use the hedged
-capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random order, so the
-finished cases represent all cases.
+Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie between 0 and 1, all
+use the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random
+order, so the finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
 known number of cases (`population=`) are narrower. Cases with errors and skipped cases have no score, so the number of

@@ -306,9 +306,9 @@ def estimate_derived_variance(
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
     The variance is the squared jackknife error of the difference times the number of questions. This holds because a
-    derived metric's error also shrinks with the square root of this number. The difference is between two earlier runs.
-    If only the baseline exists, two independent runs with the baseline's variance are assumed. The effect of more
-    epochs is not estimated.
+    derived metric's error also shrinks with the square root of this number. If two earlier runs exist, the difference
+    is between these runs. If only the baseline exists, two independent runs with the baseline's variance are assumed.
+    The effect of more epochs is not estimated.
 
     Returns:
         The variance and its source; None if the metric is undefined on all cases, or without a group of clusters.

@@ -31,7 +31,7 @@ class Channel(Protocol):
     """The methods of `execnet.Channel` that evalsuite uses."""
 
     def send(self, item: str) -> None:
-        """Send text to the other side."""
+        """Send text to the process at the other end of the channel."""
 
     def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
         """Call a function with each received text, and with None at the end, in one of execnet's threads."""

@@ -26,7 +26,7 @@ FORM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlayedFault:
-    """One kind of fault and how often it happens."""
+    """One kind of injected fault and its probability."""
 
     kind: str  # One of `KINDS`.
     share: float  # The probability that this fault is injected into a request, in (0, 1].

@@ -1,8 +1,8 @@
 """The gateway, through which every model call of a run passes.
 
 A request is looked up in the store, then among the calls in flight. A new request must pass the spend limit and the
-limiter; then the backend answers, and the answer is stored. Because of this order, each distinct request is paid for
-only once, and no paid answer is lost.
+limiter; then the backend answers, and the answer is stored. As a result, each distinct request is paid for only once,
+and no paid answer is lost.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ class Gateway:
             self._on_hopeless(error)
 
     def total_usage(self) -> Usage:
-        """Sum the usage of all completions that cases received in this run, each counted once.
+        """Sum the usage of all completions that cases received in this run; count each completion once.
 
         The sum is the same for a run and its replay, unlike the amount paid in the session.
         """

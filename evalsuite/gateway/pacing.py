@@ -1,10 +1,10 @@
 """Infers a server's limits from the calls that it accepts and refuses.
 
-Plain and paced periods alternate. In a plain period, each refused request backs off by itself, and the answers per
-second are measured. In a paced period, calls follow the inferred limit. A paced period ends when its answers fall
-behind those expected at the plain period's rate. The allowed shortfall is a share (`ALLOWED`) of the plain period's
-answers, so pacing loses at most this share. A paced period also ends if pacing does not lower the share of refused
-calls.
+Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
+itself, and the answers per second are measured. In a paced period, calls follow the inferred limit. A paced period ends
+when its answers fall behind those expected at the plain period's rate. The allowed shortfall is a share (`ALLOWED`) of
+the plain period's answers, so pacing loses at most this share. A paced period also ends if pacing does not lower the
+share of refused calls.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens."""
+    """A model's prices in US dollars per million tokens."""
 
     prompt: float  # Price of the prompt.
     completion: float  # Price of the answer, reasoning included.
@@ -238,7 +238,7 @@ def bound_answer(request: Request) -> Request:
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
-    # Remove negative and null limits: some servers treat them as "no limit", even if another field sets a limit.
+    # Remove negative and null limits, because some servers treat them as "no limit" even if another field sets one.
     bounded = dataclasses.replace(request, params=_drop_unbounded(request.params))
     body = _find_body(bounded)
     if any(_read_bound(body.get(name)) for name in LIMITS[api]):
@@ -317,7 +317,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
 
 
 def _read_bound(value: object) -> int:
-    """Return a limit, rounded up; 0 if it is not a positive number. Accept strings, as lenient servers do."""
+    """Return a limit as an integer, rounded up from a number or its text; 0 if it is not a positive number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
     except (TypeError, ValueError, OverflowError):

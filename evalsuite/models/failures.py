@@ -64,9 +64,9 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 def read_exhaustion(headers: Mapping[str, str]) -> float:
     """Return the seconds until the server accepts a request; 0 unless the headers state that the quota is used up.
 
-    OpenAI reports the time until the whole quota is restored. From this time, the shorter time until a single request,
-    or `TOKENS` tokens, are available is computed. `ratelimit-*` and `ratelimit` (two IETF drafts) and routers'
-    `x-ratelimit-*` report the end of a time window.
+    OpenAI reports the time until the whole quota is restored. From OpenAI's time, this function computes the shorter
+    time until one request (or `TOKENS` tokens) is possible again. `ratelimit-*` and `ratelimit` (two IETF drafts) and
+    routers' `x-ratelimit-*` report the end of a time window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _parse_number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:

@@ -51,7 +51,7 @@ def _freeze_heap(*, in_worker: bool) -> None:
     collection took an eighth of the time, and at the interpreter's exit a tenth of the processor time.
     """
     gc.freeze()
-    # A worker skips the collections at exit. All other processes unfreeze the objects, because nanobind extensions
+    # A worker skips garbage collection at exit. All other processes unfreeze the objects, because nanobind extensions
     # (such as duckdb's) report objects that were never freed as leaks.
     atexit.register(gc.freeze if in_worker else gc.unfreeze)
 

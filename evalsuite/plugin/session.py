@@ -137,7 +137,7 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return the lines for pytest's header: the models and, if a run is repeated, a note; empty without settings."""
+    """Return lines for pytest's header: the models and, if an earlier run is repeated, a note about this run."""
     process = config.stash[PROCESS]
     if not process.settings.given:
         return []

@@ -85,7 +85,7 @@ def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
 
 
 def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
-    """Return, on a worker, the data, the channel, and the number of workers."""
+    """Return the data and the channel that this worker received, and the number of workers."""
     given: dict[str, Any] = config.workerinput  # type: ignore[attr-defined] # xdist's
     return given[DATA], given[CHANNEL], given["workercount"]
 

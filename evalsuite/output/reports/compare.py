@@ -285,7 +285,7 @@ def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> l
 
 
 def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
-    # Replace other characters, because the chart's name is also a file name.
+    # Keep only letters, digits and `_`, because the chart's name is also a file name.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
 

@@ -118,7 +118,7 @@ def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, group
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
         "bars",
-        # Replace other characters, because the chart's name is also a file name.
+        # Keep only letters, digits and `_`, because the chart's name is also a file name.
         re.sub(r"\W+", "_", f"{name}_by_{tag}"),
         f"{name}: {', '.join(drawn)} by {tag}",
         list(groups),

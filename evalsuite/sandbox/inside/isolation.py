@@ -91,7 +91,7 @@ class NamespaceIsolation:
         kernel.install_seccomp_filter(self._filter)
 
     def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """Find all processes of each program by the pid of its first process."""
+        """Find all processes of each program, which is given by the pid of its first process."""
         parents = kernel.map_parents()
         return {pid: kernel.find_descendants(pid, parents) for pid in pids}
 
