@@ -51,7 +51,7 @@ def _count_open_files() -> int:
 IN_BATCHES = 10**6
 """Maximum number of requests that wait for batches; in practice, the number of cases in flight is a tighter limit."""
 
-BATCH_SHARE = 0.5  # price of a call in a batch, as a share of its usual price
+BATCH_SHARE = 0.5  # Price of a call in a batch, as a share of the usual price.
 
 
 def make_credentials(settings: Settings) -> Credentials:

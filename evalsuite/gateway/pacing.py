@@ -18,7 +18,7 @@ FEW, TOLERATED = 2.0, 0.02  # Maximum refusals without pacing: a number, plus a 
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
-PAUSE = 4.0  # A gap between answers above this many (usual gap + latency) is a pause, not part of the rate.
+PAUSE = 4.0  # A gap between two answers is a pause if it exceeds the usual gap plus latency by this factor.
 ALLOWED = 0.125  # Share of the plain period's answers by which the answers of a paced period may fall behind.
 HELD = 4  # If pacing gave less than this many times the plain period's answers, the next plain period is twice as long.
 CUT = 0.125  # Share by which a refusal lowers the rate. With a larger cut, the rate would recover too slowly.

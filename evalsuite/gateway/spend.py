@@ -381,7 +381,7 @@ class Ledger:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def set_total(self, paid: float, elsewhere: float) -> None:
-        """Set the amount that all gateways have paid so far, and wake the waiting calls.
+        """Set the amount that all gateways together have paid until now, and wake the waiting calls.
 
         Args:
             paid: US dollars that all gateways have paid, including `elsewhere`.

@@ -52,7 +52,7 @@ class OpenAIBackend:
 
     Args:
         address: the API's address; None for OpenAI itself.
-        unknown_kind: the model name's prefix before a colon, for the error message, if it is not a known kind of model.
+        unknown_kind: for the error message, the prefix of a model's name that looks like a kind of model but is not.
     """
 
     metered = True

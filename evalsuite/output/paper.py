@@ -89,7 +89,7 @@ def write_verbatim(text: str) -> str:
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Upper limits of p with their stars, for a difference from the first run."""
 
-LONGEST_PROMPT = 3000  # maximum characters of an example prompt in the appendix
+LONGEST_PROMPT = 3000  # Maximum characters of an example prompt in the appendix.
 
 
 def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:

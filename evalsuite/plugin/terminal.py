@@ -133,7 +133,7 @@ def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None
 
 
 def _make_relative(path: Path, config: pytest.Config) -> Path:
-    """Make a path relative to the folder in which pytest was started, if the path is below this folder."""
+    """Make a path relative to the folder in which pytest was started; leave a path outside of this folder unchanged."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
 
 
-MOST = 1000  # maximum characters of each text; `evalsuite report case --full` prints complete texts
+MOST = 1000  # Maximum characters of each text; `evalsuite report case --full` prints complete texts.
 INDENT = 10
 # Read the names of scores from a block's text, because workers send only the text. Only labels begin a line.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)

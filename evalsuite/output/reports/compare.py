@@ -234,7 +234,7 @@ def _make_cells(pair: PairedRuns) -> list[Cell]:
     return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
 
 
-FEWEST, MOST = 3, 12  # minimum and maximum number of spokes in a readable radar chart
+FEWEST, MOST = 3, 12  # Minimum and maximum number of spokes in a readable radar chart.
 
 
 def make_radar_chart(

@@ -180,7 +180,7 @@ def _append(file: str, text: str, otherwise: str) -> str:
     return ""
 
 
-VERSION = 1  # version of the format of `summary.json`, as described in `schemas/summary.json`
+VERSION = 1  # Version of the format of `summary.json`, as described in `schemas/summary.json`.
 
 
 def summarise_run(

@@ -69,7 +69,7 @@ OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
 # fcntl commands for leases and directory notices, because the host's processes use the same files.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
-NAMESPACE_FLAGS = 0x7E020000  # all CLONE_NEW flags of clone: mounts, cgroups, uts, ipc, users, pids, net
+NAMESPACE_FLAGS = 0x7E020000  # All CLONE_NEW flags of clone: mounts, cgroups, uts, ipc, users, pids, net.
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
 SOCKETPAIR, STREAM, SEQPACKET, SOCKET_TYPES = {"x86_64": 53, "aarch64": 199}, 1, 5, 0xF
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -348,7 +348,7 @@ class ForkedProgram:
     def kill(self, exceeded: str | None = None) -> None:
         self.killed = True
         self.exceeded = self.exceeded or exceeded
-        with contextlib.suppress(ProcessLookupError):  # the process has died already
+        with contextlib.suppress(ProcessLookupError):  # The process has died already.
             self.isolation.kill_program(self.pid)
 
     def reap(self) -> str:

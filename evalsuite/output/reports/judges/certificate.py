@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from evalsuite.output.reports.judges.agreement import Question
 
-PLAIN = "rubric"  # the default name of a rubric's score
+PLAIN = "rubric"  # The default name of a rubric's score.
 
 
 @dataclass(frozen=True, slots=True)
