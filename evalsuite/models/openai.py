@@ -52,7 +52,7 @@ class OpenAIBackend:
 
     Args:
         address: the API's address; None for OpenAI itself.
-        unknown_kind: for the error message, the prefix of a model's name that looks like a kind of model but is not.
+        unknown_kind: the part of the model's name before a colon if it is an unknown kind of model; for error messages.
     """
 
     metered = True

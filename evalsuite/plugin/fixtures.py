@@ -46,7 +46,7 @@ def evalsuite_case() -> RunningCase:
         if isinstance(solved.error, Detached):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score_case(case, solved)
-        # JUnit reports and other tools show these properties.
+        # Store the scores as the item's properties, because JUnit reports and other tools show properties.
         item.user_properties.extend(findings.scores.items())
     return RunningCase(case, findings)
 

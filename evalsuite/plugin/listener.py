@@ -1,4 +1,4 @@
-"""The controlling process, which receives the workers' requests and all reports, and makes the run."""
+"""The controlling process, which receives the workers' requests and all reports, and creates the run's folder."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ class ReportListener:
             # Use a copy of the file descriptor, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
-            terminal = os.dup(2)  # pytest has no terminal reporter, or another program replaced its output.
+            terminal = os.dup(2)  # Use standard error if pytest's output has no file descriptor.
         names = names or ("SIGINT", "SIGTERM", "SIGHUP")
         self.handlers |= install_handlers(*names, end=pytest.exit, terminal=terminal, words=words)
 
@@ -373,7 +373,7 @@ def _list_paths(config: pytest.Config) -> list[Path]:
 
 
 def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterator[Path]:
-    """List the test files in a folder."""
+    """List the test files in a folder and its subfolders."""
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     for folder, folders, files in os.walk(root):
         here = Path(folder)

@@ -131,7 +131,7 @@ class LiveLine:
         try:
             self._file = StatusFile(get_terminal_file(self._terminal))
         except (OSError, ValueError):
-            # The output is not a file, for example if pytest runs within a program.
+            # The output has no file descriptor, for example if pytest runs within a program.
             self._ended.set()
         else:
             if self._file.is_terminal:
@@ -243,7 +243,7 @@ def show_progress(config: pytest.Config, listener: ReportListener) -> None:
     If tests write to the terminal themselves (`-s`), no line is shown.
     """
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    # The live line would overwrite the debugger's prompt.
+    # Show no live line with the debugger, because the line would overwrite the debugger's prompt.
     if terminal is None or terminal.verbosity < -1 or config.option.usepdb:
         return
     if not (config.option.capture == "no" and terminal.isatty):

@@ -47,7 +47,7 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except pytest.exit.Exception:
-        # Send the record now: the user has quit the debugger, so pytest makes no further report of this case.
+        # Send the record now, because the user has quit the debugger, and pytest makes no further report of this case.
         _send_record(item)
         raise
     finally:
@@ -142,7 +142,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
         record = findings.make_record(case, item.nodeid, process.model_name or "")
-        # Show all scores if the test reads no score by name, because it may then depend on any score.
+        # Show all scores if the test reads no score by name, because the test may then depend on any score.
         few = findings.read and item.config.option.verbose <= 0
         main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
         explain_failure(item, call, report, write_case_block(record, scores={main, *findings.read} if few else ()))
@@ -165,7 +165,7 @@ class ReportTrimmer:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
         result = yield
-        # Drop the record, which the worker has already sent.
+        # Drop the record from the report, because the worker has already sent the record.
         report.__dict__.pop(RECORD, None)
         if not report.passed or report.sections:
             return result
