@@ -253,7 +253,7 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # The judge has changed if the share of canaries that are judged differently is surely above this value.
+SURELY = 0.05  # The judge has changed if surely more than this share of canaries (fixed answers) is judged differently.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:

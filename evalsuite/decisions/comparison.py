@@ -348,8 +348,7 @@ def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None
 def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):
-            # Leave out canaries: their answers are fixed, so only a changed judge can change their scores; see
-            # `judge_drift`.
+            # Leave out canaries, because their answers are fixed, so that only a changed judge can change their scores.
             continue
         # Leave out gates of the form `* no worse than RUN`, because they do not add metrics to the comparison.
         own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]

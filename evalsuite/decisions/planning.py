@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBenchmark:
-    """A benchmark's part of a planned run."""
+    """The cases of one benchmark in a planned run."""
 
     benchmark: str
     cases: int

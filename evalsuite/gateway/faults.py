@@ -82,7 +82,7 @@ class Faults:
         return bool(self.faults)
 
     async def ask(self, asker: Asker, request: Request, met: list[str]) -> Completion:
-        """Send a request, and inject the faults that are drawn for the request.
+        """Send a request, and inject the faults that were randomly selected for the request.
 
         Args:
             met: the list to which this method appends each injected fault.

@@ -40,7 +40,7 @@ def list_cases(items: Iterable[pytest.Item]) -> list[Case]:
 
 
 def get_findings(item: pytest.Item) -> CaseFindings:
-    """Return an item's findings, which start empty whenever the item runs, because some plugins rerun items."""
+    """Return the findings about an item's case, empty whenever the item starts, because some plugins rerun items."""
     from evalsuite.engine.case_record import CaseFindings
 
     return item.stash.setdefault(FINDINGS, CaseFindings())

@@ -206,7 +206,7 @@ def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> 
     kept = findings.make_kept_record(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, findings.failures))
-    # Delete the findings to save memory, because transcripts are large and pytest keeps all items until the end.
+    # Delete the case's findings (such as the transcript) to save memory, because pytest keeps all items until the end.
     del item.stash[FINDINGS]
 
 

@@ -56,7 +56,7 @@ def build_page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[s
 
 
 def build_sheet_page(title: str, cases: Mapping[str, Any]) -> str:
-    """Build the page of a sheet, on which people label cases."""
+    """Build the page of a label sheet, on which a person labels cases."""
     script = f'"use strict";\n{read_asset("dom.js")}\n{read_asset("sheet.js")}'
     return _build_html(title, cases, script, read_asset("style.css") + read_asset("sheet.css"))
 
@@ -79,7 +79,7 @@ def _build_html(
         ),
         "SCRIPT": script,
     }
-    # Replace all placeholders in one pass, so that a placeholder inside a part's text is kept as text.
+    # Replace all placeholders in one pass, so that a placeholder inside an inserted text is kept as text.
     return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], read_asset("page.html"))
 
 

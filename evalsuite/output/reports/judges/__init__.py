@@ -34,7 +34,7 @@ __all__ = [
 
 
 def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
-    """Make tables of bias and agreement for all judges with ballots, for any benchmark's report."""
+    """Make tables of bias and agreement for all judges whose single votes (ballots) are recorded."""
     judges = [(_name_judge(view, prefix), view.tally, prefix) for view in views for prefix in list_prefixes(view.tally)]
     tables: list[Table | None] = []
     for name, tally, prefix in judges:

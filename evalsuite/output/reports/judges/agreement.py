@@ -57,7 +57,7 @@ class RaterAgreement:
 
 
 def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
-    """Measure the agreement of a case's ballots: on verdicts, or on each aspect if only one answer is scored."""
+    """Measure the agreement of the votes on a case: on verdicts, or on each aspect if only one answer is scored."""
     verdicts = [
         Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
         for case in cases

@@ -1,4 +1,4 @@
-"""Read judges' ballots and logs from records."""
+"""Read judges' ballots (single votes) and logs from records."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JudgedCase:
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[JudgedCase]:
-    """Read the judged cases, in order; cases and ballots without a verdict ("cannot tell") are left out."""
+    """Read the judged cases, in order; leave out cases and votes without a verdict ("cannot tell")."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [_read_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL]
 

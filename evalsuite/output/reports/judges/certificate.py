@@ -77,7 +77,7 @@ class JudgeResults:
 
 
 def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """List each case's labels, one per person; if no person's sheet has the case, use the people's joint label."""
+    """List each case's labels, one per person; without labels of single persons, use the people's joint label."""
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
@@ -143,7 +143,7 @@ def make_labelled_tally(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Tally:
-    """Make a tally of the judge's cases: people's labels are facts, and an unreadable judgement is an error."""
+    """Copy the judge's cases with people's labels as facts, and with unreadable judgements as errors."""
     labels = group_labels_by_case(people, sheets)
     return Tally(
         tuple(
