@@ -78,12 +78,12 @@ class CaseModel(ModelHandle):
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
-    async def _send(self, request: Request) -> Completion:
+    async def _send_request(self, request: Request) -> Completion:
         # Store the cancelled calls as outcomes: the application cancelled them, because the case itself still runs.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
-        return await super()._send(request)
+        return await super()._send_request(request)
 
     async def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
         """Embed texts and return their vectors in the same order.

@@ -156,14 +156,14 @@ def run_verify(options: argparse.Namespace) -> int:
 
     bundle, declarations = Path(options.name), make_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
-        return _list_checks(find_run_folder(options.reports, options.name), declarations)
+        return _run_checks(find_run_folder(options.reports, options.name), declarations)
     with TemporaryDirectory() as unpacked:
         folder = Path(unpacked) / bundle.stem
         unpack_bundle(bundle, folder)
-        return _list_checks(RunFolder(folder), declarations)
+        return _run_checks(RunFolder(folder), declarations)
 
 
-def _list_checks(folder: RunFolder, declarations: Declarations) -> int:
+def _run_checks(folder: RunFolder, declarations: Declarations) -> int:
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
 
@@ -181,7 +181,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     """Check the journal's file and each stored answer; yield each check with its fault, which is empty if it passed."""
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
-    damaged = journal.answers.check()
+    damaged = journal.answers.list_damaged()
     yield (
         write_count(len(journal.answers), "answer"),
         f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.journal.journal import Counted, Journal
+    from evalsuite.journal.journal import CountedRecords, Journal
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.models.protocol import Backend
     from evalsuite.output.reports.section import Section
@@ -444,7 +444,7 @@ def _write_timestamp(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _collect_remarks(journal: Journal, counted: Counted) -> list[str]:
+def _collect_remarks(journal: Journal, counted: CountedRecords) -> list[str]:
     """Collect remarks for the report about left-out cases, refused requests, and damage to the journal."""
     lines = []
     if counted.left_out:

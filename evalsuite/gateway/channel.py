@@ -44,7 +44,7 @@ class ChannelAsker:
         self._channel, self._background, self._stop = channel, background, stop
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        channel.setcallback(lambda text: background.schedule_call(self._receive, text), endmarker=None)
+        channel.setcallback(lambda text: background.schedule_call(self._receive_answer, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:
         plain = await self._request_answer({"request": encode_request(request)})
@@ -76,7 +76,7 @@ class ChannelAsker:
             raise decode_error(plain["error"])
         return plain
 
-    def _receive(self, text: str | None) -> None:
+    def _receive_answer(self, text: str | None) -> None:
         if text is None:
             for answer in self._waiting.values():
                 if not answer.done():
@@ -102,7 +102,7 @@ class ChannelServer:
         self._channel, self._background, self._gateway = channel, background, gateway
         self._tasks: set[asyncio.Task[None]] = set()
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=self._send, daemon=True).start()
+        threading.Thread(target=self._send_answers, daemon=True).start()
 
     def receive(self, text: str | None) -> None:
         """Start to answer a worker's request; if `text` is None, the worker has ended."""
@@ -131,7 +131,7 @@ class ChannelServer:
             answer = {"error": encode_error(InternalError(f"the gateway failed: {type(error).__name__}: {error}"))}
         self._outgoing.put(dumps({"number": plain["number"], **answer}))
 
-    def _send(self) -> None:
+    def _send_answers(self) -> None:
         while (text := self._outgoing.get()) is not None:
             try:
                 self._channel.send(text)

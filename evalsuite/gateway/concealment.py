@@ -41,7 +41,7 @@ class Vault:
 
     def conceal_request(self, request: Request) -> Request:
         """Hash the secret parameters of a request, and remove secrets from its address."""
-        params = self._conceal(request.params)
+        params = self._conceal_params(request.params)
         base_url = request.base_url and redact(request.base_url)
         if params is request.params and base_url == request.base_url:
             return request
@@ -50,7 +50,7 @@ class Vault:
     def reveal_request(self, request: Request) -> Request:
         if not self._secrets:
             return request
-        return dataclasses.replace(request, params=self._reveal(request.params))
+        return dataclasses.replace(request, params=self._reveal_secrets(request.params))
 
     async def complete_request(self, backend: Backend, request: Request) -> Completion:
         """Send a request with its secrets restored, and replace the secrets that the answer echoes by hashes."""
@@ -103,34 +103,34 @@ class Vault:
             plain = json.loads(value)
         except ValueError:
             plain = value
-        concealed = self._conceal({name: plain})[name]
+        concealed = self._conceal_params({name: plain})[name]
         if concealed is plain:
             return text
         return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
 
-    def _conceal(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
+    def _conceal_params(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
         """Hash the secrets in parameters; return `params` itself if it contains none, as in nearly every request."""
         changed = {}
         for name, value in params.items():
             concealed = value
             if isinstance(value, Mapping):
-                concealed = self._conceal(value, everything=everything or name.lower() in HEADERS)
+                concealed = self._conceal_params(value, everything=everything or name.lower() in HEADERS)
             elif isinstance(value, str) and (everything or is_secret(name)):
-                concealed = self._hash(value)
+                concealed = self._hash_secret(value)
             if concealed is not value:
                 changed[name] = concealed
         return {**params, **changed} if changed else params
 
-    def _hash(self, text: str) -> str:
+    def _hash_secret(self, text: str) -> str:
         if text.startswith(MARK):
             return text
         mark = MARK + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
         self._secrets[mark] = text
         return mark
 
-    def _reveal(self, value: Any) -> Any:
+    def _reveal_secrets(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: self._reveal(inner) for name, inner in value.items()}
+            return {name: self._reveal_secrets(inner) for name, inner in value.items()}
         if isinstance(value, str) and value.startswith(MARK):
             return self._secrets.get(value, value)
         return value

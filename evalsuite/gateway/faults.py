@@ -90,7 +90,7 @@ class Faults:
         Raises:
             InjectedFault: a fault with an HTTP status was selected, so the request was not sent.
         """
-        drawn = self._draw(request)
+        drawn = self._draw_faults(request)
         delay = sum(fault.amount for fault in drawn if fault.kind == "latency")
         met += [str(fault) for fault in drawn if fault.kind in {"status", "latency"}]
         if delay:
@@ -102,18 +102,18 @@ class Faults:
             raise InjectedFault(int(refused.amount))
         completion = await asker.ask(request)
         for fault in drawn:
-            damaged = _damage(completion, fault.kind)
+            damaged = _damage_completion(completion, fault.kind)
             met += [str(fault)] if damaged != completion else []
             completion = damaged
         return replace(completion, seconds=completion.seconds + delay) if delay else completion
 
-    def _draw(self, request: Request) -> list[PlayedFault]:
+    def _draw_faults(self, request: Request) -> list[PlayedFault]:
         content = digest([encode_request(request), request.draw])
         chances = (int(digest([self.seed, number, content]), 16) / 16**16 for number in range(len(self.faults)))
         return [fault for fault, chance in zip(self.faults, chances, strict=True) if chance < fault.share]
 
 
-def _damage(completion: Completion, kind: str) -> Completion:
+def _damage_completion(completion: Completion, kind: str) -> Completion:
     """Cut the text in the middle, or take the last character from the arguments of the first tool call."""
     if kind == "cut":
         return replace(completion, text=completion.text[: len(completion.text) // 2], finish_reason="length")

@@ -123,7 +123,7 @@ class Gateway:
     async def ask(self, request: Request) -> Completion:
         """Answer a request, from the store if possible."""
         try:
-            return await self._ask(request)
+            return await self._ask_model(request)
         except EvalsuiteError:
             raise
         except Exception as error:
@@ -132,7 +132,7 @@ class Gateway:
                 f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
             ) from error
 
-    async def _ask(self, request: Request) -> Completion:
+    async def _ask_model(self, request: Request) -> Completion:
         upstream = self._find_upstream(request)
         request = self._vault.conceal_request(request)
         keys = make_request_keys(upstream.backend.identity, request, older=self.store.holds_older)
@@ -156,9 +156,9 @@ class Gateway:
                 if failed is not None:
                     raise decode_error(failed)
             self.served["asked"] += 1
-            call = asyncio.create_task(self._complete(key, upstream, request))
+            call = asyncio.create_task(self._complete_request(key, upstream, request))
             self._calls[key] = call
-            call.add_done_callback(lambda done: self._forget(key, done))
+            call.add_done_callback(lambda done: self._forget_call(key, done))
         # The call continues even if the caller gives up, because the call is paid for.
         return await asyncio.shield(call)
 
@@ -183,7 +183,7 @@ class Gateway:
             self._on_hopeless(error)
             raise
 
-    def _forget(self, key: str, call: asyncio.Task[Completion]) -> None:
+    def _forget_call(self, key: str, call: asyncio.Task[Completion]) -> None:
         self._calls.pop(key, None)
         self._storing.discard(call)
         # Retrieve the task's exception, because asyncio logs an exception that nobody retrieves.
@@ -201,7 +201,7 @@ class Gateway:
             self._upstreams[backend] = Upstream(backend, limiter, self._patience, tell)
         return self._upstreams[backend]
 
-    async def _complete(self, key: str, upstream: Upstream, request: Request) -> Completion:
+    async def _complete_request(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._find_price(upstream, request.model)
         try:
             completion = await self._ask_until_done(key, upstream, request, price)
@@ -389,7 +389,7 @@ class Gateway:
         """End the calls in flight, after a short wait for calls that cost money, and close everything."""
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
-            await self._drain()
+            await self._wait_for_calls()
         await asyncio.gather(*self._storing, return_exceptions=True)
         for call in list(self._calls.values()):
             call.cancel()
@@ -398,7 +398,7 @@ class Gateway:
             await backend.aclose()
         self.store.close()
 
-    async def _drain(self) -> None:
+    async def _wait_for_calls(self) -> None:
         self.limiter.places.most = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):

@@ -43,7 +43,7 @@ class Effect:
         return {name: getattr(self, name) for name in ("case", "epoch", "number", "name", "arguments")}
 
 
-class Keeper(Protocol):
+class EffectStore(Protocol):
     """Stores tool calls: the gateway itself, or the connection to the gateway."""
 
     async def read_result(self, effect: Effect) -> Any: ...
@@ -131,7 +131,7 @@ class Effects:
         players: counts the calls of models that simulate users and tools for the case.
     """
 
-    def __init__(self, keeper: Keeper | None = None, case: str = "", epoch: int = 1) -> None:
+    def __init__(self, keeper: EffectStore | None = None, case: str = "", epoch: int = 1) -> None:
         self._keeper, self._case, self._epoch = keeper, case, epoch
         self._numbers = itertools.count(1)
         self.recalled: list[Effect] = []
@@ -194,7 +194,7 @@ class Effects:
             return effect, None
         self.recalled.append(effect)
         result, calls = ModelCalls.unwrap(kept)
-        self._count(calls)
+        self._count_calls(calls)
         if self._outer is not None:
             self._outer.add(calls)
         return None, result
@@ -206,9 +206,9 @@ class Effects:
         if self._keeper is not None:
             await self._keeper.store_result(effect, calls.wrap(result))
 
-    def _count(self, calls: ModelCalls) -> None:
+    def _count_calls(self, calls: ModelCalls) -> None:
         for digests in calls.requests:
-            self.meter.count(digests["content"], digests.copy)
+            self.meter.count_request(digests["content"], digests.copy)
         for _, usage, by_simulator in calls.iterate_usages():
             (self.players if by_simulator else self.meter).add(usage)
 
@@ -228,7 +228,7 @@ class Asker(Protocol):
         """Return the model's completion for a request."""
 
 
-class CaseAsker(Asker, Keeper, Protocol):
+class CaseAsker(Asker, EffectStore, Protocol):
     """Answers the model calls and tool calls of one case."""
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
@@ -320,8 +320,8 @@ class Meter:
         """
         plain = encode_request(request)
         # Leave out the server's address and login, because the fingerprint `model` contains both.
-        content, head = digest(plain | {"base_url": None}), partial(_digest_parts, plain)
-        ordinal, during = self.count(content, head), DURING.get()
+        content, head = digest(plain | {"base_url": None}), partial(_digest_request_parts, plain)
+        ordinal, during = self.count_request(content, head), DURING.get()
         if during is not None:
             during.requests.append({"content": content, **head()})
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
@@ -331,13 +331,13 @@ class Meter:
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
-    def count(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
+    def count_request(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
         """Count a request; return how often the case has sent this content."""
         if not self._requests:
             digests = head()
             self._first = {name: digests[name] for name in ("prompt", "params")}
         self._requests[content] += 1
-        return self._whole.count(content, head) if self._whole else self._requests[content]
+        return self._whole.count_request(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
         """Record a cancelled request, because the case's end decides whether the case itself cancelled the request."""
@@ -409,7 +409,7 @@ class ModelHandle:
         request, began, seconds = self.meter.name_draw(request, shared=shared), self.meter.times.begin(), 0.0
         route = ROUTE.set(None)
         try:
-            completion = await self._send(request)
+            completion = await self._send_request(request)
             seconds = completion.seconds
         except asyncio.CancelledError:
             self.meter.note_cancelled(request, time.monotonic() - began)
@@ -429,7 +429,7 @@ class ModelHandle:
             )
         return completion
 
-    async def _send(self, request: Request) -> Completion:
+    async def _send_request(self, request: Request) -> Completion:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
@@ -455,7 +455,7 @@ class ModelHandle:
         return handle
 
 
-def _digest_parts(plain: Plain) -> dict[str, str]:
+def _digest_request_parts(plain: Plain) -> dict[str, str]:
     prompt = {"messages": plain["messages"], "tools": plain["tools"]}
     return {"prompt": digest(prompt), "params": digest(plain["params"])}
 

@@ -35,7 +35,7 @@ SERVED = 2.0
 """A probe counts as accepted after this many times the seconds of a refusal, because an answer may take minutes."""
 
 
-class Breaker:
+class CircuitBreaker:
     """While a server refuses everything, pauses all requests except a single probe.
 
     Attributes:
@@ -198,7 +198,7 @@ class Limiter:
         self.places = connections if isinstance(connections, Connections) else Connections(connections)
         self._rpm, self._tpm, self._clock = rpm, tpm, clock
         self._requests, self._tokens = (Pace(limit / 60 if limit else math.inf) for limit in (rpm, tpm))
-        self.pacing, self.breaker = Pacing(self.places.most), Breaker(clock)
+        self.pacing, self.breaker = Pacing(self.places.most), CircuitBreaker(clock)
         self.most: int | None = None
         self._queue: list[tuple[bool, int, int, asyncio.Future[PacedCall]]] = []
         self._numbers = itertools.count()

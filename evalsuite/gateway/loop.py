@@ -35,10 +35,10 @@ class BackgroundLoop:
         self.loop = asyncio.new_event_loop()
         self._process = os.getpid()
         self._ending = False
-        self._thread = threading.Thread(target=self._run, name="evalsuite-loop", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="evalsuite-loop", daemon=True)
         self._thread.start()
 
-    def _run(self) -> None:
+    def _run_loop(self) -> None:
         while not self._ending:
             # If a task raises SystemExit or KeyboardInterrupt, the loop stops, too, although the awaiting caller gets
             # the exception.
@@ -66,13 +66,13 @@ class BackgroundLoop:
         """Cancel all running tasks, and end the thread."""
         if self.loop.is_closed():
             return
-        self.run(self._cancel_all())
+        self.run(self._cancel_tasks())
         self._ending = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
 
-    async def _cancel_all(self) -> None:
+    async def _cancel_tasks(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()

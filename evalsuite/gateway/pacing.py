@@ -60,7 +60,7 @@ class PacedCall:
 
 
 @dataclass(slots=True)
-class Period:
+class PacingPeriod:
     """A period in which all calls are plain (sent at once), or all calls are paced."""
 
     began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
@@ -83,7 +83,7 @@ class Pacing:
         self.plain = True
         self.rate: float | None = None
         self.at_once: float | None = None
-        self._period, self._needed = Period(), MEASURED
+        self._period, self._needed = PacingPeriod(), MEASURED
         self._plain_rate = self._plain_share = self._allowed = 0.0
         self._calls: dict[PacedCall, None] = {}
         self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
@@ -107,7 +107,7 @@ class Pacing:
         behind = self._plain_rate * (now - period.began) - period.answered > self._allowed
         if not self.plain and (behind or self._is_refused_alike()):
             self._needed = MEASURED if period.answered > HELD * self._needed else 2 * self._needed
-            self.plain, self.rate, self.at_once, self._period = True, None, None, Period()
+            self.plain, self.rate, self.at_once, self._period = True, None, None, PacingPeriod()
         if self.plain:
             full = backing_off is not None and len(self._calls) + backing_off >= self._connections
             return math.inf if full else 0.0
@@ -155,29 +155,29 @@ class Pacing:
         if not self.plain:
             period.answered += 1
         elif period.refused:
-            self._measure(now, gap)
+            self._measure_answer(now, gap)
 
-    def _measure(self, now: float, gap: float) -> None:
+    def _measure_answer(self, now: float, gap: float) -> None:
         """Count an answer of a plain period, and pace calls once the rate is known."""
         period = self._period
         seconds = now - period.began
         usual = self._latency + (seconds - gap if period.answered > 1 else gap) / max(1, period.answered)
         if period.began == math.inf or gap > PAUSE * usual:
-            self._period = Period(now, refused=period.refused)
+            self._period = PacingPeriod(now, refused=period.refused)
             return
         period.answered += 1
         enough = seconds >= MEASURED_SECONDS + MEASURED_LATENCIES * self._latency
         if enough and period.answered >= self._needed:
             if period.refused > FEW + TOLERATED * period.answered:
-                self._pace(now, period.answered / seconds)
+                self._start_pacing(now, period.answered / seconds)
             else:
-                self._period = Period()
+                self._period = PacingPeriod()
 
-    def _pace(self, now: float, rate: float) -> None:
+    def _start_pacing(self, now: float, rate: float) -> None:
         """Begin a paced period with the measured rate."""
         self.plain, self._plain_rate, self._allowed = False, rate, ALLOWED * self._period.answered
         self._plain_share = self._refused_share
-        self._period, self._clean, self._free_at = Period(now), 0, now
+        self._period, self._clean, self._free_at = PacingPeriod(now), 0, now
         self._choose_limit()
 
     def _choose_limit(self) -> None:

@@ -97,7 +97,7 @@ class Upstream:
 
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
         if not self._prepared:
-            await self._prepare()
+            await self._prepare_backend()
         call = await self.limiter.admit_call(tokens, again=again)
         try:
             if self.given_up:
@@ -105,7 +105,7 @@ class Upstream:
             completion = await ask()
             self.limiter.note_answer(call)
         except Exception as error:
-            self._report(error, call)
+            self._report_failure(error, call)
             raise
         finally:
             self.limiter.end_call(call)
@@ -114,13 +114,13 @@ class Upstream:
         self.limiter.correct_tokens(tokens, used or tokens)
         return completion
 
-    async def _prepare(self) -> None:
+    async def _prepare_backend(self) -> None:
         """Prepare the backend before the first call is admitted, because an admitted call must be sent immediately."""
         if hasattr(self.backend, "prepare"):
             await self.backend.prepare()
         self._prepared = True
 
-    def _report(self, error: Exception, call: PacedCall) -> None:
+    def _report_failure(self, error: Exception, call: PacedCall) -> None:
         if isinstance(error, CallFailed):
             # Count nothing, because the request was not sent.
             return

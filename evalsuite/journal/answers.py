@@ -99,11 +99,11 @@ class Answers:
         if row is None:
             return None
         if compute_checksum(key, row[0], row[1]) != row[2]:
-            self._drop(key)
+            self._delete_answer(key)
             return None
         return decode_completion(json.loads(row[1]))
 
-    def _drop(self, key: str) -> None:
+    def _delete_answer(self, key: str) -> None:
         self.damaged += 1
         if not self._database.read_only:
             self._database.write(
@@ -117,13 +117,13 @@ class Answers:
         row = (key, answered, compute_checksum(key, asked, answered), self._session, time.time())
         stays = False
 
-        def write(db: sqlite3.Connection) -> None:
+        def write_answer(db: sqlite3.Connection) -> None:
             nonlocal stays
             db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
             db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, asked))
             stays = db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount == 1
 
-        await self._group.commit(write)
+        await self._group.commit(write_answer)
         if self._kept is not None:
             self._kept.add(key)
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
@@ -182,7 +182,7 @@ class Answers:
             source.close()
         self.holds_older = self._database.read_row(OLDER) is not None
 
-    def check(self) -> list[str]:
+    def list_damaged(self) -> list[str]:
         """List the keys of all damaged answers."""
         rows = self._database.read_rows(
             "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
@@ -230,10 +230,10 @@ class Outcomes:
             return None
         error, is_of_this_session = json.loads(row[0]), row[1]
         is_refusal = error["kind"] == RequestRefused.__name__
-        repeats = self._database.read_only or (is_refusal and not is_of_this_session and not self._ended_in_error(case))
+        repeats = self._database.read_only or (is_refusal and not is_of_this_session and not self._has_failed(case))
         return error if repeats else None
 
-    def _ended_in_error(self, case: str) -> bool:
+    def _has_failed(self, case: str) -> bool:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)
@@ -242,13 +242,13 @@ class Outcomes:
 
     async def note_error(self, key: str, error: Any) -> None:
         """Store why a request failed, as JSON data, before its case receives the error."""
-        await self._note("error", key, dumps(error))
+        await self._store_outcome("error", key, dumps(error))
 
     async def note_cancelled(self, key: str, seconds: float) -> None:
         """Store that a case cancelled a request after this many seconds."""
-        await self._note("cancelled", key, seconds)
+        await self._store_outcome("cancelled", key, seconds)
 
-    async def _note(self, column: str, key: str, value: object) -> None:
+    async def _store_outcome(self, column: str, key: str, value: object) -> None:
         statement = (
             f"INSERT INTO outcomes (key, {column}, session) VALUES (?, ?, ?) "  # noqa: S608 - a constant
             f"ON CONFLICT (key) DO UPDATE SET {column} = excluded.{column}, session = excluded.session"

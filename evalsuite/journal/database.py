@@ -41,15 +41,15 @@ class Database:
         self._closed = False
         self.group = GroupCommit(self)
         with ExitStack() as unless_well:
-            self._db = self._connect()
-            unless_well.callback(self._abandon)
-            self._open()
+            self._db = self._connect_database()
+            unless_well.callback(self._close_connection)
+            self._prepare_database()
             unless_well.pop_all()
 
-    def _abandon(self) -> None:
+    def _close_connection(self) -> None:
         self._db.close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect_database(self) -> sqlite3.Connection:
         mode = "ro" if self.read_only else "rwc"
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
@@ -60,9 +60,9 @@ class Database:
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 
-    def _open(self) -> None:
+    def _prepare_database(self) -> None:
         try:
-            if not self.read_only and not self._tables():
+            if not self.read_only and not self._count_tables():
                 self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             self._check_version()
             if not self.read_only:
@@ -81,7 +81,7 @@ class Database:
             "away, --resume asks everything anew"
         )
 
-    def _tables(self) -> int:
+    def _count_tables(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
     def _check_version(self) -> None:
@@ -92,9 +92,9 @@ class Database:
             # Check that the tables exist, because files of other programs may have the same version number.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
         if version < VERSION:
-            self._upgrade()
+            self._upgrade_schema()
 
-    def _upgrade(self) -> None:
+    def _upgrade_schema(self) -> None:
         """Add the table that files of older versions lack; if the file is read-only, add the table in memory."""
         if self.read_only:
             self._db.execute("PRAGMA temp_store = MEMORY")
@@ -108,8 +108,8 @@ class Database:
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
-        self.lost = salvage(self.path)
-        self._db = self._connect()
+        self.lost = salvage_file(self.path)
+        self._db = self._connect_database()
 
     def read_rows(self, query: str, *values: object) -> list[Any]:
         with self._lock:
@@ -258,17 +258,17 @@ class GroupCommit:
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         outcome: asyncio.Future[RunError | None] = loop.create_future()
 
-        def tell(error: RunError | None) -> None:
+        def set_result(error: RunError | None) -> None:
             if not outcome.done():
                 outcome.set_result(error)
 
         def done(error: RunError | None) -> None:
             if threading.get_ident() == thread:
-                tell(error)
+                set_result(error)
                 return
             # If the caller's event loop is closed, no caller waits for the result.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(tell, error)
+                loop.call_soon_threadsafe(set_result, error)
 
         self.queue_write(work, done)
         self.flush_within(0.0)
@@ -280,7 +280,7 @@ class GroupCommit:
 WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one, between the readable rows at both ends of a table.
 
 
-def salvage(path: Path) -> int:
+def salvage_file(path: Path) -> int:
     """Replace a damaged file by a new file with all readable rows; the damaged file stays next to it."""
     fresh = path.with_name(f".{path.name}.mended")
     fresh.unlink(missing_ok=True)
@@ -288,7 +288,7 @@ def salvage(path: Path) -> int:
     with closing(_open_connection(path)) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
         new.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT; BEGIN;")
         for table in TABLES:
-            lost += _copy(old, new, table)
+            lost += _copy_rows(old, new, table)
         new.execute("COMMIT")
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -306,7 +306,7 @@ def _open_connection(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
+def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
     copied, highest = 0, 0
     for row in _iterate_readable(old, table):
         highest = max(highest, row[0])

@@ -38,7 +38,7 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedRecords:
     """The result of checking which of a run's records count, and why other records do not."""
 
     cases: int  # The number of records that count.
@@ -143,11 +143,11 @@ class Journal:
         row = (self.session, case, same, short, compute_checksum(case, short), time.time())
         errors: list[RunError | None] = []
 
-        def write(db: sqlite3.Connection) -> None:
+        def write_record(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
             db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
-        self.database.group.queue_write(write, errors.append)
+        self.database.group.queue_write(write_record, errors.append)
         self.database.group.flush()
         if errors[0] is not None:
             raise errors[0]
@@ -161,7 +161,7 @@ class Journal:
                 db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
-    def find_counted(self) -> Counted:
+    def find_counted(self) -> CountedRecords:
         """Find the records that count: the latest session's plan contains the case with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
@@ -171,7 +171,7 @@ class Journal:
         recorded = self.database.iterate_rows('SELECT DISTINCT "case" FROM records')
         selected = self.database.iterate_rows('SELECT "case" FROM cases WHERE session = ? AND selected', self.session)
         good = set(there)
-        return Counted(
+        return CountedRecords(
             len(there),
             sorted(case for (case,) in recorded if case not in counted),
             sorted(damaged),

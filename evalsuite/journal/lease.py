@@ -43,12 +43,12 @@ class Lease:
         self.folder = folder
         self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            self._lock()
+            self._lock_file()
         except BaseException:
             os.close(self._file)
             raise
 
-    def _lock(self) -> None:
+    def _lock_file(self) -> None:
         try:
             import fcntl
         except ImportError:

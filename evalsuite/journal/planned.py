@@ -36,12 +36,12 @@ def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
     """Reverse `encode_plan`; equal texts are shared to save memory, because a plan is kept until the end."""
     known: dict[str, str] = {}
 
-    def share(value: Any) -> Any:
+    def share_strings(value: Any) -> Any:
         if isinstance(value, dict):
-            return {sys.intern(name): share(text) for name, text in value.items()}
+            return {sys.intern(name): share_strings(text) for name, text in value.items()}
         return known.setdefault(value, value) if isinstance(value, str) else value
 
-    return [PlannedCase(*map(share, row)) for row in plain]
+    return [PlannedCase(*map(share_strings, row)) for row in plain]
 
 
 BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs")

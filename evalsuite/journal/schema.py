@@ -152,12 +152,12 @@ def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
         return text, []
     parts: dict[str, str] = {}
 
-    def name_of(match: re.Match[str]) -> str:
+    def name_part(match: re.Match[str]) -> str:
         name = hashlib.sha256(match[1].encode()).hexdigest()
         parts[name] = match[1]
         return f"{_MARK}{name}{_MARK}"
 
-    return _WHOLE.sub(name_of, text), list(parts.items())
+    return _WHOLE.sub(name_part, text), list(parts.items())
 
 
 def join_large_strings(text: str, find: Callable[[str], str | None]) -> str:

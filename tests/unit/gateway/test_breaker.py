@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.gateway.limiter import FIRST_PROBE, LEAST_DRY, Breaker
+from evalsuite.gateway.limiter import FIRST_PROBE, LEAST_DRY, CircuitBreaker
 from evalsuite.gateway.pacing import LEAST_ROW, Pacing
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ def call_at(seconds: float) -> PacedCall:
     return Pacing(8).start_call(seconds)
 
 
-def down(breaker: Breaker, times: int = LEAST_ROW) -> None:
+def down(breaker: CircuitBreaker, times: int = LEAST_ROW) -> None:
     for _ in range(times):
         breaker.note_refusal(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
 
 
 def test_a_server_that_is_up_has_no_outage() -> None:
-    breaker = Breaker(Clock())
+    breaker = CircuitBreaker(Clock())
     down(breaker, LEAST_ROW - 1)
     assert breaker.down_for is None
     assert breaker.compute_delay() == 0
@@ -40,7 +40,7 @@ def test_a_server_that_is_up_has_no_outage() -> None:
 
 def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answer() -> None:
     clock = Clock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     down(breaker, 1)
     clock.now = 107.0
     down(breaker, LEAST_ROW - 1)
@@ -51,7 +51,7 @@ def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answe
 
 def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_it() -> None:
     clock = Clock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     down(breaker)
     clock.now += 0.5
     assert (breaker.down_for, breaker.next_try_in) == (0.5, 0.5)
@@ -63,7 +63,7 @@ def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_i
 
 
 def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() -> None:
-    breaker = Breaker(Clock())
+    breaker = CircuitBreaker(Clock())
     down(breaker)
     breaker.note_answer(call_at(98.0))
     assert breaker.down_for is not None
@@ -71,7 +71,7 @@ def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() 
 
 def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_that_it_names() -> None:
     clock = Clock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for _ in range(LEAST_ROW):
         breaker.note_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
     assert breaker.next_try_in is None

@@ -61,7 +61,7 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
         asyncio.run(journal.answers.put(f"key{number}", request, Completion("a dot")))
     assert journal.database.read_row("SELECT count(*) FROM parts")[0] == 3
     assert list(journal.iterate_lines()) == lines
-    assert journal.answers.check() == []
+    assert journal.answers.list_damaged() == []
     assert journal.answers.get("key3") == Completion("a dot")
     journal.close()
     size = (tmp_path / "journal.sqlite").stat().st_size
