@@ -103,7 +103,7 @@ EARLIER = {"verify-benchmark": "score benchmark"} | {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; report one of evalsuite's own errors as one message and exit status 2."""
     _escape_unencodable_characters()
-    options = parse(sys.argv[1:] if arguments is None else arguments)
+    options = parse_command(sys.argv[1:] if arguments is None else arguments)
     try:
         status: int = options.run(options)
     except (EvalsuiteError, OSError) as error:
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the arguments of a command; the attribute `run` holds the function that carries the command out."""
     words = list(arguments)
     if words[:2] == ["diff", "tables"]:

@@ -60,14 +60,14 @@ def run_attack(options: argparse.Namespace) -> int:
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
         attack = _Attack(run, options.suite, options.reports, Path(scratch))
-        status, verdict = attack.run("", ())
+        status, verdict = attack.run_suite("", ())
         if status:
             raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): attack a green run")
         for name, mutant in MUTANTS.items():
             if not attack.applies_to_run(name):
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
-            status, verdict = attack.run(name, attack.make_arguments(name, mutant))
+            status, verdict = attack.run_suite(name, attack.make_arguments(name, mutant))
             survivors += not status
             told = f"red ({status}): {verdict}" if status else "STAYS GREEN"
             advice = f"; {ADVICE[name]}" if not status and name in ADVICE else ""
@@ -100,9 +100,9 @@ class _Attack:
         """Make the arguments of a session with this fault: its options and, for `chosen`, the id of a case."""
         if name == "mistyped":
             return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._list_gates())
-        return (*mutant.options, *((self._first_case(),) if name == "chosen" else ()))
+        return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
 
-    def run(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
+    def run_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
         """Run the suite on the run's stored answers; return the exit status and the verdict."""
         chosen = any("::" in argument for argument in arguments)
         suite = [] if chosen else self.suite or self._list_paths()
@@ -133,10 +133,11 @@ class _Attack:
         return [path for path in paths if not path.startswith("-")]
 
     def _make_fault(self, name: str) -> dict[str, object]:
-        file = self._first_case().partition("::")[0]
-        return {"mutant": name, "best": self._find_best(), "file": str(Path.cwd() / file), "killed": self._first_case()}
+        case = self._find_first_case()
+        file = str(Path.cwd() / case.partition("::")[0])
+        return {"mutant": name, "best": self._find_best(), "file": file, "killed": case}
 
-    def _first_case(self) -> str:
+    def _find_first_case(self) -> str:
         return next(row.case for row in self.run_.all_rows() if not row.case.startswith("-"))
 
     def _find_best(self) -> dict[str, float]:

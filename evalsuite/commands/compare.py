@@ -163,7 +163,7 @@ def run_history(options: argparse.Namespace) -> int:
     courses = trace_metrics(runs, references, read_comparison_rules(runs[-1].info.get("settings", {})))
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
-    latest = [line for course in courses for line in course.drifts(latest_only=True)]
+    latest = [line for course in courses for line in course.list_drifts(latest_only=True)]
     sys.stdout.write(
         f"{convert_for_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
     )

@@ -103,7 +103,7 @@ def run_comment(options: argparse.Namespace) -> int:
     if isinstance(forge, str):
         sys.stdout.write(f"{body}\n" if not forge else f"not posted: {forge}\n")
     else:
-        sys.stdout.write(f"{forge.post(body, MARKER)}\n")
+        sys.stdout.write(f"{forge.post_comment(body, MARKER)}\n")
     if refused is not None:
         raise refused
     return 0
@@ -143,7 +143,7 @@ def read_comment(folder: Path, wanted: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Forge:
+class CommentHost:
     """Access to the comments of one pull request or merge request."""
 
     comments: str  # The URL of the list of comments.
@@ -152,7 +152,7 @@ class Forge:
     edit: str  # The HTTP method that replaces a comment.
     own: Callable[[Mapping[str, Any]], bool]  # Tells whether evalsuite may have written a comment.
 
-    def post(self, body: str, marker: str) -> str:
+    def post_comment(self, body: str, marker: str) -> str:
         """Replace the earlier comment that contains the marker, or add a comment; describe what was done."""
         comments = (comment for page in self._list_pages() for comment in page)
         ours = (each for each in comments if marker in str(each.get("body")) and self.own(each))
@@ -192,14 +192,14 @@ class Forge:
             raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
 
 
-def find_forge(environment: Mapping[str, str]) -> Forge | str:
+def find_forge(environment: Mapping[str, str]) -> CommentHost | str:
     """Find the CI job's forge, or the reason why no comment can be posted (empty outside of CI)."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _make_github(environment)
     return _make_gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""
 
 
-def _make_github(environment: Mapping[str, str]) -> Forge | str:
+def _make_github(environment: Mapping[str, str]) -> CommentHost | str:
     repository = environment["GITHUB_REPOSITORY"]
     event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text("utf-8"))
     pull = event.get("pull_request")
@@ -211,7 +211,7 @@ def _make_github(environment: Mapping[str, str]) -> Forge | str:
     if not token:
         raise CommentError("GITHUB_TOKEN is not set: add `env: GITHUB_TOKEN: ${{ github.token }}` to this step")
     api = f"{environment.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{repository}/issues"
-    return Forge(
+    return CommentHost(
         f"{api}/{int(pull['number'])}/comments",
         lambda id_: f"{api}/comments/{id_}",
         {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
@@ -220,7 +220,7 @@ def _make_github(environment: Mapping[str, str]) -> Forge | str:
     )
 
 
-def _make_gitlab(environment: Mapping[str, str]) -> Forge | str:
+def _make_gitlab(environment: Mapping[str, str]) -> CommentHost | str:
     number = environment.get("CI_MERGE_REQUEST_IID")
     if not number:
         return "this job is not for a merge request; its artifacts hold the report"
@@ -233,7 +233,7 @@ def _make_gitlab(environment: Mapping[str, str]) -> Forge | str:
             "CI/CD variable of this name"
         )
     notes = f"{environment['CI_API_V4_URL']}/projects/{environment['CI_PROJECT_ID']}/merge_requests/{number}/notes"
-    return Forge(
+    return CommentHost(
         notes,
         lambda id_: f"{notes}/{id_}",
         {"PRIVATE-TOKEN": token},

@@ -219,7 +219,7 @@ def _run_shards(
     ]
     last_line = ""
 
-    def tell(words: str) -> None:
+    def print_progress(words: str) -> None:
         nonlocal last_line
         line = f"{words}, {write_count(sharded.cases, 'case')}\n"
         if line != last_line:
@@ -227,4 +227,4 @@ def _run_shards(
             sys.stdout.write(line)
             sys.stdout.flush()
 
-    return cluster.run(jobs, sharded.add_records, tell)
+    return cluster.run(jobs, sharded.add_records, print_progress)

@@ -93,7 +93,7 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
 def run_init(options: argparse.Namespace) -> int:
     """Write the files that do not exist yet, and print the next steps."""
     root: Path = options.folder
-    write_lines((*_write_files(root), *_write_gate(root)))
+    write_lines((*_write_test_files(root), *_write_gate(root)))
     if options.ci:
         return write_workflow(root, options.ci, options.model)
     sys.stdout.write(
@@ -105,7 +105,7 @@ def run_init(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write_files(root: Path) -> Iterator[str]:
+def _write_test_files(root: Path) -> Iterator[str]:
     yield write_new_file(root / "conftest.py", CONFTEST, "evalsuite.plugin")
     if not any((root / "evals").rglob("test_*.py")):
         yield write_new_file(root / "evals" / "test_first.py", CASE)

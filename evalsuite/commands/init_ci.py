@@ -89,7 +89,7 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
 
 
 @dataclass(frozen=True, slots=True)
-class Installer:
+class InstallCommands:
     """The commands that install a project's requirements and start its programs."""
 
     install: str
@@ -116,7 +116,7 @@ def write_new_file(file: Path, text: str, needed: str = "") -> str:
     return f"written  {file}"
 
 
-def find_installer(root: Path) -> Installer:
+def find_installer(root: Path) -> InstallCommands:
     """Find a project's installer from its lock file, its requirements or its pyproject.toml."""
     locked = {
         "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
@@ -127,17 +127,17 @@ def find_installer(root: Path) -> Installer:
     for folder in dict.fromkeys((here, find_repository(root))):
         for name, (install, prefix, add) in locked.items():
             if (folder / name).is_file():
-                return Installer(install, prefix, name, "" if _names_evalsuite(folder / name) else add)
+                return InstallCommands(install, prefix, name, "" if _names_evalsuite(folder / name) else add)
         requirements = sorted(folder.glob("*requirements*.txt"), key=lambda file: (len(file.name), file.name))
         named = [file for file in requirements if _names_evalsuite(file)]
         if requirements:
             file, extra = (named or requirements)[0], "" if named else " evalsuite"
-            return Installer(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
+            return InstallCommands(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
         pyproject = folder / "pyproject.toml"
         if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
             extra = "" if _names_evalsuite(pyproject) else " evalsuite"
-            return Installer(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
-    return Installer("pip install evalsuite", "", "no requirements")
+            return InstallCommands(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
+    return InstallCommands("pip install evalsuite", "", "no requirements")
 
 
 def _names_evalsuite(file: Path) -> bool:
@@ -155,7 +155,7 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
-        return _Proof(root, Path(scratch)).run()
+        return _Proof(root, Path(scratch)).show_both_runs()
 
 
 def make_decide_command(model: str, *more: str) -> list[str]:
@@ -190,7 +190,7 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
     yield f"written  {target}: the answers of {model}; commit it"
 
 
-def _write_workflow_file(root: Path, forge: str, model: str | None, installer: Installer) -> Iterator[str]:
+def _write_workflow_file(root: Path, forge: str, model: str | None, installer: InstallCommands) -> Iterator[str]:
     repository, here = find_repository(root), root.resolve()
     folder = here.relative_to(repository).as_posix()
     name = "evals" if folder == "." else f"evals-{re.sub(r'[^a-z0-9]+', '-', folder.lower()).strip('-')}"
@@ -202,7 +202,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
         else (GITLAB, repository / ".gitlab" / f"{name}.yml")
     )
 
-    def text(*more: str) -> str:
+    def fill_template(*more: str) -> str:
         decide = installer.prefix + shlex.join(make_decide_command(model or "gpt-4", *more))
         evalsuite = f"{installer.prefix}evalsuite"
         return template.format(
@@ -215,9 +215,9 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
             comment=f"{evalsuite} gate comment reports/pr",
         )
 
-    compared = text(*AGAINST) if (root / BASELINE).is_dir() else text()
+    compared = fill_template(*AGAINST) if (root / BASELINE).is_dir() else fill_template()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
-    if file.is_file() and file.read_text("utf-8") == text() != compared:
+    if file.is_file() and file.read_text("utf-8") == fill_template() != compared:
         # An earlier call wrote this workflow when no baseline existed.
         file.unlink()
     yield write_new_file(shown, compared) + f" (its install step: {installer.install})"
@@ -247,11 +247,11 @@ class _Proof:
     root: Path
     scratch: Path
 
-    def run(self) -> int:
+    def show_both_runs(self) -> int:
         """Show one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
         # All answers of the first run are wrong; its records contain the questions and the expected answers.
-        status, shown = self._decide("learn")
+        status, shown = self._run_decision("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
             sys.stdout.write(
@@ -273,14 +273,14 @@ class _Proof:
         )
         return 1
 
-    def _decide(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
+    def _run_decision(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
         command = make_decide_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
         return _call_command(command, self.root, self.scratch, given)
 
     def _show_workflow_run(self, name: str, script: Path | None, *more: str) -> int | None:
         """Run the workflow's two commands; return the first one's exit status, or None if the second command fails."""
-        status, shown = self._decide(name, *more, script=script)
+        status, shown = self._run_decision(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]

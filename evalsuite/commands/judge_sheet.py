@@ -93,7 +93,7 @@ def run_label(options: argparse.Namespace) -> int:
     if table:
         rows = io.StringIO(newline="")
         columns = (*COLUMNS, "weight") if weighted else COLUMNS
-        listed = (_list_sheet_row(record, weight)[: len(columns)] for record, weight in chosen)
+        listed = (_make_sheet_row(record, weight)[: len(columns)] for record, weight in chosen)
         csv.writer(rows).writerows([columns, *listed])
         _write_new_file(table, rows.getvalue())
     written = " and ".join(str(path) for path in (table, page) if path)
@@ -181,7 +181,7 @@ def _write_new_file(path: Path, text: str) -> None:
         raise RunError(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
 
 
-def _list_sheet_row(record: Record, weight: float) -> list[str]:
+def _make_sheet_row(record: Record, weight: float) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
     return [escape_formula(record.case), escape_formula(record.input), escape_formula(answer), "", repr(weight)]
 

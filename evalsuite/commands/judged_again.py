@@ -108,7 +108,7 @@ async def judge_again(
         names = list(dict.fromkeys(found)) or [""]
         results = [_make_results(settings.judge_model or "", name, subject, scores) for name in names]
         tested = [
-            await _MutationTest(asking, asking.scorer_of[result.score], result, mutated, seed).run(people or {})
+            await _MutationTest(asking, asking.scorer_of[result.score], result, mutated, seed).test_judge(people or {})
             if mutated and result.scores
             else {}
             for result in results
@@ -179,12 +179,12 @@ class _JudgeCalls:
 
     async def _score_record(self, record: Record) -> dict[str, Score]:
         case = self.subject.make_case(record)
-        scored = await asyncio.gather(*(self.score_by(scorer, case) for scorer in self.subject.scorers))
+        scored = await asyncio.gather(*(self.score_case(scorer, case) for scorer in self.subject.scorers))
         for scorer, scores in zip(self.subject.scorers, scored, strict=True):
             self.scorer_of.update(dict.fromkeys(scores, scorer))
         return {name: score for case_scores in scored for name, score in case_scores.items()}
 
-    async def score_by(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
+    async def score_case(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
         try:
             values = await scorer.judged(*case, self._get_judge())
         except JudgeError:
@@ -227,7 +227,7 @@ class _MutationTest:
     most: int  # The maximum number of cases per kind of mutation.
     seed: int
 
-    async def run(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    async def test_judge(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """Return the outcome of each tested case, by metric (such as `detects_numbers`): 1.0 if the judge passes."""
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
@@ -256,7 +256,7 @@ class _MutationTest:
             if good := [
                 case
                 for case, mark in marks.items()
-                if (mark >= middle if (verdict := self.judge.verdict(mark)) is None else verdict > 0)
+                if (mark >= middle if (verdict := self.judge.find_verdict(mark)) is None else verdict > 0)
             ]:
                 return good
         return []
@@ -304,22 +304,22 @@ class _MutationTest:
             for case in resisted:
                 before, after = (self.judge.scores[case] if original else caught[case][1]), scores[case]
                 beyond = after <= caught[case][1] if original else after >= self.judge.scores[case]
-                if beyond or self.judge.verdict(before) != self.judge.verdict(after):
+                if beyond or self.judge.find_verdict(before) != self.judge.find_verdict(after):
                     resisted[case] = 0.0
         return resisted
 
     def _apply_trick(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
-        def play(case: Case) -> Case | None:
+        def change_case(case: Case) -> Case | None:
             if kind != "position" or not (rival := self._find_rival()):
                 return apply_trick(kind, case, self.judge.judge)
             return _exchange_answers(case, *rival)
 
-        played = {case: play(one) for case, one in cases.items() if list_texts(one[1])}
+        played = {case: change_case(one) for case, one in cases.items() if list_texts(one[1])}
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
-        scored = await asyncio.gather(*(self.asking.score_by(self.scorer, case) for case in cases.values()))
-        return _select_values(dict(zip(cases, scored, strict=True)), self.judge.score)
+        scored = await asyncio.gather(*(self.asking.score_case(self.scorer, case) for case in cases.values()))
+        return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
     def _has_other_prompt(self, before: Case, after: Case) -> bool:
         """Tell whether the judge's prompts for two cases differ; true if the scorer does not list its sections."""
@@ -356,9 +356,9 @@ def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: Scores
     )
     return JudgeResults(
         judge=judge,
-        scores=_select_values(scores, name),
+        scores=_select_score_values(scores, name),
         asked=len(subject.records),
-        untold=sum(_select_values(scores, name + COUNTED_APART).values()),
+        untold=sum(_select_score_values(scores, name + COUNTED_APART).values()),
         passes=subject.find_passing_score(name),
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
@@ -369,7 +369,7 @@ def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: Scores
     )
 
 
-def _select_values(scores: ScoresByCase, name: str) -> dict[str, float]:
+def _select_score_values(scores: ScoresByCase, name: str) -> dict[str, float]:
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}
 
 

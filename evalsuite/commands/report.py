@@ -189,13 +189,13 @@ def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> 
 def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
     from evalsuite.output.page.view import follow_run
 
-    def tell(cases: int) -> None:
+    def print_count(cases: int) -> None:
         sys.stdout.write(
             f"{folder.name}: {write_count(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
         )
         sys.stdout.flush()
 
     try:
-        follow_run(folder, declarations, tell, lambda: time.sleep(BETWEEN_LOOKS))
+        follow_run(folder, declarations, print_count, lambda: time.sleep(BETWEEN_LOOKS))
     except KeyboardInterrupt:
         sys.stdout.write("\n")

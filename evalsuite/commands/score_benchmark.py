@@ -65,15 +65,15 @@ def run_benchmark(options: argparse.Namespace) -> int:
 
 
 @dataclass(slots=True)
-class _Comparison:
+class _CheckerComparison:
     verdicts: int = 0
     unknown: int = 0  # Outputs without a verdict, or on a question that is not in the data.
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare_verdicts(options: argparse.Namespace, bound: BoundBenchmark) -> _Comparison:
+async def _compare_verdicts(options: argparse.Namespace, bound: BoundBenchmark) -> _CheckerComparison:
     samples = {sample.id: sample for sample in bound.dataset.samples}
-    compared = _Comparison()
+    compared = _CheckerComparison()
     for verdict in READERS.get(options.name, read_plain)(options.against, samples):
         sample = samples.get(verdict.sample)
         if sample is None or not verdict.scores:

@@ -45,7 +45,7 @@ def compare_to_baselines(
     from evalsuite import stats
 
     rules = rules or ComparisonRules()
-    undecided = [_compare(baseline, run, gates, rules) for baseline in baselines]
+    undecided = [_compare_with_baseline(baseline, run, gates, rules) for baseline in baselines]
     results = [result for _, compared in undecided for _, result in compared]
     verdicts = iter(stats.verdicts(results, confidence=rules.confidence) if results else ())
     return [
@@ -61,7 +61,7 @@ def compare_to_baseline(
     return compare_to_baselines([baseline], run, gates, rules)[0]
 
 
-def _compare(
+def _compare_with_baseline(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
     """Compare each metric with one baseline; the verdicts follow later, for all baselines together."""
@@ -262,11 +262,11 @@ def judge_drift(baseline: Run, run: Run) -> list[str]:
         line
         for name, bench in run.benchmarks.items()
         if is_canary(bench.tally) and name in baseline.benchmarks
-        for line in _find_moves(name, baseline.benchmarks[name].tally, bench.tally, baseline.folder.name)
+        for line in _describe_changed_canaries(name, baseline.benchmarks[name].tally, bench.tally, baseline.folder.name)
     ]
 
 
-def _find_moves(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
+def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
     from evalsuite.stats import count_interval
 
     common = find_common_questions(before, now)

@@ -239,7 +239,7 @@ class Against:
     changed: Sequence[str] = ()
     unscored: Sequence[str] = ()  # One line per metric for which errors left questions without a score.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
-    slices: Sequence[Slice] = ()  # Comparisons on the questions with one value of a tag, the greatest losses first.
+    slices: Sequence[ComparedSlice] = ()  # Comparisons on questions with one value of a tag, greatest losses first.
 
     def list_regressions(self) -> list[str]:
         """Report each metric whose verdict is `worse`."""
@@ -378,7 +378,7 @@ GROUPING = "cluster"  # The tag that groups related cases into clusters; its val
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class ComparedSlice:
     """A comparison of two runs on the questions whose tag has one value."""
 
     subject: ComparedMetric
@@ -395,7 +395,7 @@ class Slice:
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
-def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> list[Slice]:
+def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> list[ComparedSlice]:
     """List all slices of all metrics, largest loss first."""
     from evalsuite.stats import holm
 
@@ -408,7 +408,7 @@ def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> l
         return []
     adjusted = holm([_compute_pvalue(pairs) for *_, pairs in looked_at])
     parts = [
-        Slice(
+        ComparedSlice(
             subject,
             tag,
             value,

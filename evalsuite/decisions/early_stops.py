@@ -141,7 +141,7 @@ class EarlyGate:
             # A gate on unbounded scores waits for the end of the run, because the sequences need bounded scores.
             self._impossible = True
             return
-        self._add(score)
+        self._add_score(score)
 
     def _is_independent(self, row: Row) -> bool:
         """Tell whether a row is independent of earlier rows; if samples share a source, the gate waits for the end."""
@@ -155,7 +155,7 @@ class EarlyGate:
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
-    def _add(self, score: float) -> None:
+    def _add_score(self, score: float) -> None:
         from evalsuite.stats import BinarySequence, BoundedSequence
 
         self._waiting.append(score)
@@ -252,7 +252,7 @@ class EarlyComparison:
         return "worse" if self._sequence.high < 0 else "open"
 
 
-class EarlyStop:
+class EarlyDecisions:
     """The early decisions about a run: on its gates, and on its comparisons with baselines.
 
     The error probability is divided among the decisions (Bonferroni), so the probability of any wrong decision is at
@@ -309,10 +309,10 @@ def make_early_comparisons(
     """Return a function that makes all comparisons, given each comparison's share of the error probability."""
     compared = [(baseline, subject) for baseline in baselines for subject in find_subjects(baseline, gates, rules)]
 
-    def make(share: float) -> list[EarlyComparison]:
+    def make_all(share: float) -> list[EarlyComparison]:
         return [_make_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
-    return make
+    return make_all
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:

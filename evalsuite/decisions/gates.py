@@ -276,10 +276,10 @@ def decide_gates(
     Args:
         error_share: the tolerated share of errors among a benchmark's cases, in [0, 1].
     """
-    return [decision for gate in gates for decision in _decide(gate, measured, error_share)]
+    return [decision for gate in gates for decision in _decide_gate(gate, measured, error_share)]
 
 
-def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) -> list[GateDecision]:
+def _decide_gate(gate: Gate, measured: Mapping[str, Measured], error_share: float) -> list[GateDecision]:
     names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
     if not names or names[0] not in measured:
         reason = f"no case of {gate.benchmark} ran{suggest_names(gate.benchmark, measured)}"
@@ -287,10 +287,10 @@ def _decide(gate: Gate, measured: Mapping[str, Measured], error_share: float) ->
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
     if reason := explain_bare(gate, measured):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
-    return [decision for name in names for decision in _decide_benchmark(gate, name, measured[name], error_share)]
+    return [decision for name in names for decision in _apply_gate(gate, name, measured[name], error_share)]
 
 
-def _decide_benchmark(gate: Gate, name: str, measured: Measured, error_share: float) -> list[GateDecision]:
+def _apply_gate(gate: Gate, name: str, measured: Measured, error_share: float) -> list[GateDecision]:
     cases = select_cases(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
@@ -366,7 +366,7 @@ def _decide_with_missing(
         return replace(met, verdict="no data", reason=reason)
     end = bounds[0] if gate.wants_more else bounds[1]
     if metric in measured.derived and met.estimate is not None:
-        worst = _mix(met.estimate, end, len(missing) / len(cases))
+        worst = _mix_in_worst(met.estimate, end, len(missing) / len(cases))
     else:
         worst = measured.estimate_metric(
             metric, measured.fill_missing(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
@@ -379,7 +379,7 @@ def _decide_with_missing(
     return replace(met, verdict="no data", reason=reason)
 
 
-def _mix(estimate: Estimate, end: float, share: float) -> Estimate | None:
+def _mix_in_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
     """Estimate a derived metric, treated as a mean, if a share of the cases had the worst value of its range."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)

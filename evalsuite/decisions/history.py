@@ -60,7 +60,7 @@ class MetricHistory:
     subject: ComparedMetric
     releases: Sequence[Release]
 
-    def drifts(self, latest_only: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - named by its callers
+    def list_drifts(self, latest_only: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - named by its callers
         """Report each release that drifted from a reference."""
         chosen = self.releases[-1:] if latest_only else self.releases
         return [

@@ -175,20 +175,20 @@ class _ReadScores(dict[str, float]):
         super().__init__(scores)
         self._names = names
 
-    def _record(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def _record_access(self, method: Callable[..., Any], *arguments: Any) -> Any:
         self._names |= {arguments[0]} if arguments else {WHOLE, *dict.keys(self)}
         return method(self, *arguments)
 
-    __contains__ = partialmethod(_record, dict.__contains__)
-    __getitem__ = partialmethod(_record, dict.__getitem__)
-    get = partialmethod(_record, dict.get)
+    __contains__ = partialmethod(_record_access, dict.__contains__)
+    __getitem__ = partialmethod(_record_access, dict.__getitem__)
+    get = partialmethod(_record_access, dict.get)
     # Also record calls of these methods, because they give access to all scores without a name.
-    __iter__ = partialmethod(_record, dict.__iter__)
-    __len__ = partialmethod(_record, dict.__len__)
-    copy = partialmethod(_record, dict.copy)
-    items = partialmethod(_record, dict.items)
-    keys = partialmethod(_record, dict.keys)
-    values = partialmethod(_record, dict.values)
+    __iter__ = partialmethod(_record_access, dict.__iter__)
+    __len__ = partialmethod(_record_access, dict.__len__)
+    copy = partialmethod(_record_access, dict.copy)
+    items = partialmethod(_record_access, dict.items)
+    keys = partialmethod(_record_access, dict.keys)
+    values = partialmethod(_record_access, dict.values)
 
     def __or__(self, other: Any) -> Any:
         return self.copy() | other

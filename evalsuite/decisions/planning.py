@@ -175,7 +175,7 @@ def _plan_metric(
     loss = detect * width
     pairs = _pair_runs(subject, tally, earlier)
     variance, source = _estimate_variance(subject, tally, scores, pairs, width)
-    drawn = _calibrate(pairs or _pair_epochs(tally, subject.metric), loss, width, questions)
+    drawn = _simulate_candidates(pairs or _pair_epochs(tally, subject.metric), loss, width, questions)
     return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
 
 
@@ -196,7 +196,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
     return pairs
 
 
-def _calibrate(pairs: Sequence[Pair], loss: float, width: float, questions: int) -> Calibration | None:
+def _simulate_candidates(pairs: Sequence[Pair], loss: float, width: float, questions: int) -> Calibration | None:
     """Simulate candidate runs with the planned number of questions, from pairs of scores for the same question."""
     from evalsuite.stats import compare_paired
 

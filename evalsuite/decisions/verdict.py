@@ -248,7 +248,7 @@ def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate])
     if early:
         against = [apply_early_verdicts(early, each) for each in against]
     decided = [_decide_against(gate, run, against) for gate in gates if gate.than]
-    own = _decide(run, [gate for gate in gates if not gate.than])
+    own = _decide_run_gates(run, [gate for gate in gates if not gate.than])
     decisions = [_mark_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
     return _Findings(run, gates, decisions, against, narrowed)
 
@@ -378,7 +378,7 @@ def _has_cases(gate: Gate, run: Run) -> bool:
     )
 
 
-def _decide(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
+def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
     share, early_end = settings.get("max_error_share", 0.01), _may_end_early(settings)
     measured, decisions = measure_run(run), []

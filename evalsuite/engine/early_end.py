@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.early_stops import EarlyStop, PlannedOrder
+from evalsuite.decisions.early_stops import EarlyDecisions, PlannedOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ class EarlyEnding:
             self.decided = True
             self._stop("every gate is decided")
 
-    def _end_if_decided(self, tests: EarlyStop) -> None:
+    def _end_if_decided(self, tests: EarlyDecisions) -> None:
         # All stages before the stage of the next awaited item are complete, because results count in the planned order.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
@@ -98,13 +98,13 @@ class EarlyEnding:
         return facts | ({"open": self._open} if self._open else {})
 
 
-def _make_early_stop(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyStop:
-    from evalsuite.decisions.early_stops import EarlyStop, make_early_comparisons
+def _make_early_stop(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
+    from evalsuite.decisions.early_stops import EarlyDecisions, make_early_comparisons
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
 
     if not settings.baseline:
-        return EarlyStop(gates)
+        return EarlyDecisions(gates)
     baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
-    return EarlyStop(gates, make_early_comparisons(baselines, gates, read_comparison_rules(settings.plain())))
+    return EarlyDecisions(gates, make_early_comparisons(baselines, gates, read_comparison_rules(settings.plain())))

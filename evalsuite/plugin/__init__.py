@@ -28,7 +28,7 @@ from evalsuite.plugin.collection import (
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import list_models, name_former_options
-from evalsuite.plugin.outcomes import begin_item, lend_to_debugger, make_report, note_running
+from evalsuite.plugin.outcomes import advance_to_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
@@ -175,7 +175,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Move the queue of cases to this item, and start solving later cases, up to the limit of cases in flight."""
-    begin_item(item, nextitem)
+    advance_to_item(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")

@@ -60,7 +60,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     process, listener = config.stash[PROCESS], config.stash.get(LISTENER, None)
     settings, name = process.settings, process.model_name
     try:
-        reason = _find_why_unaskable(config)
+        reason = _explain_uncallable_model(config)
         if reason and not requests_cases(config):
             skipped = pytest.param(None, marks=pytest.mark.skip(reason), id=LEFT_OUT)
             metafunc.parametrize(FIXTURE, [skipped], indirect=True)
@@ -102,7 +102,7 @@ def count_collected(config: pytest.Config, made: object) -> None:
     entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
 
 
-def _find_why_unaskable(config: pytest.Config) -> str:
+def _explain_uncallable_model(config: pytest.Config) -> str:
     """Return why the model cannot be called; empty if it can be called, or if the session makes no calls."""
     if config.option.collectonly:
         return ""

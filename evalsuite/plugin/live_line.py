@@ -144,7 +144,7 @@ class LiveLine:
         if self._thread is not None:
             self._thread.join()
         if self._file is not None:
-            self._announce(self._file)
+            self._print_notices(self._file)
             self._file.release()
 
     @property
@@ -160,19 +160,19 @@ class LiveLine:
     def _paint(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
             if self._has_called_model:
-                self._announce(file)
+                self._print_notices(file)
                 file.paint_line(fit_to_width(self.list_parts(time.monotonic()), file.width - 1))
 
     def _print(self, file: StatusFile) -> None:
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
-            self._announce(file)
+            self._print_notices(file)
             now = time.monotonic()
             if now >= due and (self._has_called_model or not self._total):
                 due = now + EVERY
                 file.print_line(fit_to_width(self.list_parts(now), LONGEST) if self._has_called_model else COLLECTING)
 
-    def _announce(self, file: StatusFile) -> None:
+    def _print_notices(self, file: StatusFile) -> None:
         """Print the gateway's notices since the last update, such as outages."""
         if self._has_called_model:
             notices = self._listener.run.access.gateway.notices

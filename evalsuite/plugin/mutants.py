@@ -52,19 +52,19 @@ def _leave_unchanged(scores: Scores, best: Mapping[str, float]) -> Scores:  # no
     return scores
 
 
-def _drop(scores: Scores, best: Mapping[str, float]) -> Scores:
+def _drop_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
     return {} if _is_wrong(scores, best) else scores
 
 
-def _rename(scores: Scores, best: Mapping[str, float]) -> Scores:
+def _rename_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
     return {f"{name}_other": value for name, value in scores.items()} if _is_wrong(scores, best) else scores
 
 
-def _skip(scores: Scores, best: Mapping[str, float]) -> Scores:
+def _skip_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
     return pytest.skip("a mutant skips wrong answers") if _is_wrong(scores, best) else scores
 
 
-def _fail(scores: Scores, best: Mapping[str, float]) -> Scores:
+def _fail_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
     if _is_wrong(scores, best):
         raise RuntimeError("a mutant fails on wrong answers")
     return scores
@@ -76,10 +76,10 @@ def _inflate_scores(scores: Scores, best: Mapping[str, float]) -> Scores:
 
 MUTANTS: Mapping[str, Mutant] = {
     "degraded": Mutant("nine of ten answers are wrong", change=_leave_unchanged),
-    "dropped": Mutant("nine of ten answers are wrong and get no score", change=_drop),
-    "renamed": Mutant("nine of ten answers are wrong and get a score of another name", change=_rename),
-    "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", change=_skip),
-    "failing": Mutant("nine of ten answers are wrong, and the scorer fails on them", change=_fail),
+    "dropped": Mutant("nine of ten answers are wrong and get no score", change=_drop_if_wrong),
+    "renamed": Mutant("nine of ten answers are wrong and get a score of another name", change=_rename_if_wrong),
+    "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", change=_skip_if_wrong),
+    "failing": Mutant("nine of ten answers are wrong, and the scorer fails on them", change=_fail_if_wrong),
     "flattered": Mutant("another scorer gives nothing but the best score", change=_inflate_scores),
     "marked": Mutant('half of the cases are marked slow, and -m "not slow" leaves them out', ("-m", "not slow")),
     "chosen": Mutant("one case is chosen by its node id"),

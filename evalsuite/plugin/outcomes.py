@@ -88,13 +88,13 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
         delattr(builtins, FIXTURE)
 
 
-def begin_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+def advance_to_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Advance the queue of cases to the item."""
     if item.config.option.setupplan:
         # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
-    process.begin_item(item, nextitem)
+    process.advance_to_item(item, nextitem)
     if process.stopping and (nextitem is None or get_case(nextitem) is not None):
         item.session.shouldstop = process.stopping
 

@@ -124,7 +124,7 @@ class CaseProcess:
                 self._models = RunModels(self._connect(background), self.settings, name)
             return self._models
 
-    def begin_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    def advance_to_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Move the queue to the item and, from the first case on, start solving as many cases as may be in flight."""
         self.session = item.session
         if self._prefetcher is None and get_case(item) is not None:

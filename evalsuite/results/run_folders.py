@@ -121,7 +121,7 @@ class RunFolder:
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace `run.json` in one step."""
-        replace_text(self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n")
+        replace_file(self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n")
 
 
 def hash_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
@@ -148,7 +148,7 @@ def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
     return [name for name, digest in found.items() if promoted.get(name) != digest]
 
 
-def replace_text(file: Path, text: str) -> None:
+def replace_file(file: Path, text: str) -> None:
     """Replace a file's text atomically, so that a reader finds either the old text or the new text."""
     draft = file.with_name(f".{file.name}.draft")
     draft.write_bytes(text.encode("utf-8", "replace"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evalsuite.cli import parse
+from evalsuite.cli import parse_command
 
 DOCS = Path(__file__).parents[2] / "docs"
 WORKFLOWS = ("ci/github.yml", "ci/gitlab.yml")
@@ -70,7 +70,7 @@ def test_every_call_of_evalsuite_in_the_guides_can_be_parsed(name: str) -> None:
     given = commands(name, "evalsuite")
     assert given
     for words in given:
-        assert parse(words).run
+        assert parse_command(words).run
 
 
 def test_the_github_workflow_asks_for_all_shards_and_blocks_by_its_gate() -> None:

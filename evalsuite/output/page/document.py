@@ -125,7 +125,7 @@ LEVEL = 1  # Compression level of zlib; each higher level doubles the time and s
 IN_FLIGHT = 8  # Maximum chunks that wait for compression, to limit memory.
 
 
-def pack(data: bytes) -> str:
+def compress_data(data: bytes) -> str:
     """Compress data into text that is safe inside a script."""
     return base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii")
 
@@ -166,25 +166,25 @@ class Chunks:
 
     def add(self, name: str, data: bytes) -> None:
         """Add a chunk; the name may contain letters, digits and `-`."""
-        self._waiting.append((name, self._pool.submit(pack, data)))
+        self._waiting.append((name, self._pool.submit(compress_data, data)))
         while len(self._waiting) > IN_FLIGHT:
-            self._keep_first()
+            self._store_first()
 
     def add_pieces(self, name: str, pieces: Iterable[str]) -> None:
         """Add a chunk piece by piece; if chunks are stored next to the page, only a few pieces are in memory."""
         if self._beside:
-            self._write(name, _pack_pieces(pieces))
+            self._write_chunk(name, _pack_pieces(pieces))
         else:
             self.add(name, "".join(pieces).encode("utf-8", "replace"))
 
-    def _keep_first(self) -> None:
+    def _store_first(self) -> None:
         name, packed = self._waiting.popleft()
         if self._beside:
-            self._write(name, [packed.result()])
+            self._write_chunk(name, [packed.result()])
         else:
             self._inside.append((name, packed.result()))
 
-    def _write(self, name: str, packed: Iterable[str]) -> None:
+    def _write_chunk(self, name: str, packed: Iterable[str]) -> None:
         file = self._folder / f"{name}.js"
         draft = file.with_name(f".{file.name}.draft")
         with draft.open("w", encoding="ascii") as stream:
@@ -197,7 +197,7 @@ class Chunks:
     def finish(self) -> Iterator[tuple[str, str]]:
         """Wait for all chunks; yield name and text of the chunks that are stored in the page."""
         while self._waiting:
-            self._keep_first()
+            self._store_first()
         yield from self._inside
 
 
@@ -243,25 +243,25 @@ def _make_row(record: Mapping[str, Any]) -> PageRow:
         "epoch": record["epoch"],
         "outcome": OUTCOMES.index(record["outcome"]),
         "tags": record.get("tags") or {},
-        "scores": {name: _finite(value) for name, value in (record.get("scores") or {}).items()},
+        "scores": {name: _drop_nonfinite(value) for name, value in (record.get("scores") or {}).items()},
         "cause": record.get("cause"),
-        "seconds": _finite(record.get("seconds", 0.0)),
+        "seconds": _drop_nonfinite(record.get("seconds", 0.0)),
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         "estimated": usage.get("estimated", 0),
-        "cost": _finite(usage["cost"]),
-        "asked": _shorten(record.get("input"), ASKED),
-        "answered": _shorten(transcript.get("answer") or record.get("error"), ANSWERED),
-        "expected": _shorten(record.get("target"), EXPECTED),
+        "cost": _drop_nonfinite(usage["cost"]),
+        "asked": _shorten_text(record.get("input"), ASKED),
+        "answered": _shorten_text(transcript.get("answer") or record.get("error"), ANSWERED),
+        "expected": _shorten_text(record.get("target"), EXPECTED),
         "needed": (record.get("facts") or {}).get("at_least"),
         "at": None,
     }
 
 
-def _finite(value: float | None) -> float | None:
+def _drop_nonfinite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _shorten(text: Any, longest: int) -> str:
+def _shorten_text(text: Any, longest: int) -> str:
     """Shorten a text to its beginning, on one line."""
     if text is None:
         return ""

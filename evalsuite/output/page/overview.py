@@ -125,7 +125,7 @@ def _find_margin(run: Run, subject: ComparedMetric, against: Against) -> float:
 def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     """Estimate all metrics of a benchmark, over all cases and for each tag value."""
     tags = sorted({tag for row in measured.tally for tag in row.tags})
-    metrics = _plain_metrics(measured, measured.tally)
+    metrics = _convert_metrics(measured, measured.tally)
     # Read failures before metrics by tag are computed, because a derived metric keeps only its last failure.
     failed = {metric: reason for metric in metrics if (reason := measured.explain_failure(metric))}
     missing = {
@@ -140,7 +140,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
         "metrics": metrics,
         **({"failed_metrics": failed} if failed else {}),
         "tags": {
-            tag: {value: _plain_metrics(measured, cases) for value, cases in groups.items()}
+            tag: {value: _convert_metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
             # Leave out tags with a different value for almost every case, because they identify cases instead of
             # groups.
@@ -149,7 +149,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     }
 
 
-def _plain_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
+def _convert_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
     return {metric: convert_cell(measured.estimate_metric(metric, cases)) for metric in measured.list_metrics()}
 
 
@@ -317,7 +317,7 @@ def compare_pair(
     Args:
         bounds: the metric's declared range, if it has one.
     """
-    return _compare(questions.list_pairs(metric), bounds, comparisons)
+    return _compare_pairs(questions.list_pairs(metric), bounds, comparisons)
 
 
 def compare_parts(
@@ -329,14 +329,14 @@ def compare_parts(
     for pair in pairs:
         for tag, value in pair.row.tags.items():
             parts.setdefault(tag, {}).setdefault(value, []).append(pair)
-    yield "", _compare(pairs, bounds, comparisons)
+    yield "", _compare_pairs(pairs, bounds, comparisons)
     for tag, values in sorted(parts.items()):
         if len(values) <= MOST_VALUES:
             for value, part in sorted(values.items()):
-                yield f"{tag}:{value}", _compare(part, bounds, comparisons)
+                yield f"{tag}:{value}", _compare_pairs(part, bounds, comparisons)
 
 
-def _compare(pairs: Sequence[Pair], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
+def _compare_pairs(pairs: Sequence[Pair], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
     from evalsuite import stats
 
     if len(pairs) < 2:

@@ -20,7 +20,7 @@ from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Chart, Series
 from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_text
+from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_file
 from evalsuite.results.runs import load_run
 
 LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
@@ -56,7 +56,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     write_page(run, verdict, benchmarks, build_report(run, verdict, measured), None, folder.path, live=cases)
     beside = folder.path / FOLDER
     beside.mkdir(exist_ok=True)
-    replace_text(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")
+    replace_file(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")
     return cases
 
 
@@ -110,7 +110,7 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
         "bytes": 0,
     }
     file = reports / INDEX
-    replace_text(file, build_page(f"Runs in {reports.absolute().name}", overview))
+    replace_file(file, build_page(f"Runs in {reports.absolute().name}", overview))
     return file
 
 

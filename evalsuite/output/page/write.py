@@ -20,7 +20,7 @@ from evalsuite.output.page.overview import (
     summarise_benchmark,
 )
 from evalsuite.results.record_file import RECORDS
-from evalsuite.results.run_folders import replace_text
+from evalsuite.results.run_folders import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence
         for number, table in enumerate(tables):
             chunks.add_pieces(f"index-{number}", table.write_json_pieces())
         inside = list(chunks.finish())
-    replace_text(file, build_page(title, {**overview, "bytes": size}, inside))
+    replace_file(file, build_page(title, {**overview, "bytes": size}, inside))
     return file
 
 

@@ -37,7 +37,7 @@ from evalsuite.output.reports.section import (
     parse_columns,
     separate_distinct_metrics,
 )
-from evalsuite.results.run_folders import RunFolder, replace_text
+from evalsuite.results.run_folders import RunFolder, replace_file
 from evalsuite.results.runs import Run, RunBenchmark, load_run
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -90,9 +90,9 @@ def write_comparison(
     target.mkdir(parents=True, exist_ok=True)
     pictures = draw_charts(list_charts(sections), target)
     file = target / "comparison.md"
-    replace_text(file, f"# {' against '.join(labels)}\n\n{render_sections(sections, pictures)}\n")
+    replace_file(file, f"# {' against '.join(labels)}\n\n{render_sections(sections, pictures)}\n")
     plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": convert_tables(sections)}
-    replace_text(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    replace_file(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     write_comparison_page(runs, labels, sections, target)
     return Comparison(file, labels, sections)
 
@@ -300,12 +300,12 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
     sections = [*make_history_sections(courses), *_list_flaky_section(find_flaky_cases(runs))]
     pictures = draw_charts(list_charts(sections), target)
     file = target / HISTORY
-    replace_text(
+    replace_file(
         file, f"# {len(runs)} releases\n\n{describe_drifts(courses)}\n\n{render_sections(sections, pictures)}\n"
     )
     drifts = {
-        "drifts": [line for course in courses for line in course.drifts()],
-        "latest": [line for course in courses for line in course.drifts(latest_only=True)],
+        "drifts": [line for course in courses for line in course.list_drifts()],
+        "latest": [line for course in courses for line in course.list_drifts(latest_only=True)],
     }
     write_comparison_page(runs, [run.folder.name for run in runs], sections, target, drifts)
     return file
@@ -313,7 +313,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
 
 def describe_drifts(courses: Sequence[MetricHistory]) -> str:
     """List the metrics whose values have drifted from a reference release, or state that none has."""
-    lines = [line for course in courses for line in course.drifts()]
+    lines = [line for course in courses for line in course.list_drifts()]
     return "\n".join(f"- {escape_markdown(line)}" for line in lines) or "No drift from a reference is shown."
 
 

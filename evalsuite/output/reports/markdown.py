@@ -69,7 +69,7 @@ def render_table(table: Table) -> str:
     if not table.rows:
         return ""
     table = drop_unmeasured_columns(table)
-    text = _tabulate(table, _emphasise, [escape_markdown(column.title) for column in table.columns], "pipe")
+    text = _render_table(table, _emphasise, [escape_markdown(column.title) for column in table.columns], "pipe")
     title = f"### {escape_markdown(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
 
@@ -77,10 +77,10 @@ def render_table(table: Table) -> str:
 def render_terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; the word "best" marks the best value of a row."""
     table = drop_unmeasured_columns(table)
-    return _tabulate(table, _mark_best, [column.title for column in table.columns], "simple")
+    return _render_table(table, _mark_best, [column.title for column in table.columns], "simple")
 
 
-def _tabulate(
+def _render_table(
     table: Table, show_cell: Callable[[Cell, Column, float | None], str], heads: Sequence[str], form: str
 ) -> str:
     from tabulate import tabulate

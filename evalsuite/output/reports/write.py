@@ -26,7 +26,7 @@ from evalsuite.output.reports.markdown import (
 from evalsuite.output.reports.plots import can_draw, draw_charts
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Passage, Section, Table, convert_cell, convert_tables, list_charts
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder, replace_text
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder, replace_file
 from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
@@ -97,17 +97,17 @@ def write_report(report: RunReport, target: Path) -> None:
     """Write report, page, summary and charts into a folder, which is created if missing."""
     target.mkdir(parents=True, exist_ok=True)
     summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
-    replace_text(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-    replace_text(target / COMMENT, write_comment(report) + "\n")
-    replace_text(target / REPORT, report.render_text())
+    replace_file(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    replace_file(target / COMMENT, write_comment(report) + "\n")
+    replace_file(target / REPORT, report.render_text())
     # Draw the charts last, because drawing takes longest and is most likely to fail.
     text = report.render_text(draw_charts(list_charts(report.sections), target))
-    replace_text(target / REPORT, text)
+    replace_file(target / REPORT, text)
     try:
         write_page(report.run, report.verdict, summary["benchmarks"], report.sections, report.baseline, target)
     except Exception as error:  # noqa: BLE001 - a page to look at never costs the verdict
         why = f"`{PAGE}` could not be written: {type(error).__name__}: {error}"
-        replace_text(target / REPORT, f"{text}\n{why}\n")
+        replace_file(target / REPORT, f"{text}\n{why}\n")
 
 
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = make_no_sections) -> RunReport:
@@ -162,16 +162,16 @@ def append_step_summary(text: str, short: str) -> str:
         return ""
     fits = len(text.encode()) <= LARGEST_STEP_SUMMARY
     shown = "\n".join(line for line in (text if fits else short).split("\n") if not line.startswith("!["))
-    return _append(target, shown, "the report is not on the job's page")
+    return _append_text(target, shown, "the report is not on the job's page")
 
 
 def append_step_output(verdict: Verdict) -> str:
     """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return the error message, if any."""
     target = os.environ.get("GITHUB_OUTPUT")
-    return _append(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
+    return _append_text(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 
 
-def _append(file: str, text: str, otherwise: str) -> str:
+def _append_text(file: str, text: str, otherwise: str) -> str:
     try:
         with Path(file).open("a", encoding="utf-8") as stream:
             stream.write(text + "\n")

@@ -44,7 +44,7 @@ def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(
     steps = [compare_to_baseline(before, after, gates).found[0][2] for before, after in itertools.pairwise(falling)]
     assert steps.count("worse") <= 1  # by the luck of one draw; nine gates and more are passed
     (course,) = trace_metrics(falling, falling[:1])
-    assert course.drifts(latest_only=True)
+    assert course.list_drifts(latest_only=True)
     assert not any(standing.drifted for standing in course.releases[1].standings.values())
 
 

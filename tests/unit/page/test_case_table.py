@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.output.page.document import PARTS, CaseTable, Chunks, pack
+from evalsuite.output.page.document import PARTS, CaseTable, Chunks, compress_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,4 +67,4 @@ def test_a_chunk_packed_in_pieces_reads_as_one_packed_whole(tmp_path_factory: An
     packed = re.fullmatch(r'keepChunk\("index-0","([A-Za-z0-9+/=]*)"\)\n', text)
     assert packed
     assert zlib.decompress(base64.b64decode(packed[1], validate=True)) == "".join(pieces).encode()
-    assert base64.b64decode(pack(b"x"))
+    assert base64.b64decode(compress_data(b"x"))

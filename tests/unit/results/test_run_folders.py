@@ -22,7 +22,7 @@ from evalsuite.results.run_folders import (
     explain_interruption,
     find_run_folder,
     make_run_folder,
-    replace_text,
+    replace_file,
 )
 from evalsuite.results.runs import RunBenchmark, load_run
 from evalsuite.results.tally import Tally
@@ -159,8 +159,8 @@ def test_a_run_that_was_not_brought_to_its_end_says_so(info: dict[str, Any], why
 
 def test_a_file_is_replaced_in_one_step_and_half_characters_do_no_harm(tmp_path: Path) -> None:
     file = tmp_path / "f.txt"
-    replace_text(file, "old")
-    replace_text(file, "ne\ud800w")
+    replace_file(file, "old")
+    replace_file(file, "ne\ud800w")
     assert file.read_text("utf-8") == "ne?w"
     assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
 

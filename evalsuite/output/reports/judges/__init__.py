@@ -156,8 +156,8 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     if not labelled:
         return (name, len(cases), calls, 0, None, None, None, None, None)
-    alone = [_agree(case.facts[ALONE]["verdict"], case) for case in labelled]
-    joint = [_agree(case.verdict, case) for case in labelled]
+    alone = [_measure_agreement(case.facts[ALONE]["verdict"], case) for case in labelled]
+    joint = [_measure_agreement(case.verdict, case) for case in labelled]
     before, after = _find_accuracy(alone), _find_accuracy(joint)
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
@@ -168,7 +168,7 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     return (name, len(cases), calls, len(labelled), before, after, gain, price, earned)
 
 
-def _agree(verdict: str | None, case: JudgedCase) -> float:
+def _measure_agreement(verdict: str | None, case: JudgedCase) -> float:
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 

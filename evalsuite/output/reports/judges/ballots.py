@@ -114,7 +114,7 @@ class PairedChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Bias:
+class JudgeBias:
     """A bias of a judge, measured over decisions."""
 
     name: str  # The bias's name.
@@ -131,7 +131,7 @@ class Bias:
         return not self.excess.low <= 0 <= self.excess.high
 
 
-def measure_biases(cases: Sequence[JudgedCase]) -> list[Bias]:
+def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
     """Measure all four biases over comparisons; a bias that is not measurable on these cases has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
@@ -161,13 +161,13 @@ BIAS_NOTE = (
 )
 
 
-def _make_bias_row(judge: str, bias: Bias) -> tuple[Cell, ...]:
+def _make_bias_row(judge: str, bias: JudgeBias) -> tuple[Cell, ...]:
     flagged = None if bias.excess is None else ("yes" if bias.flagged else "no")
     cases = bias.judge.n if bias.judge else None
     return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
 
 
-def _list_order_flips(cases: Sequence[JudgedCase]) -> Bias:
+def _list_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
     values, clusters = [], []
     for case in cases:
         verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
@@ -175,7 +175,7 @@ def _list_order_flips(cases: Sequence[JudgedCase]) -> Bias:
             if not swapped and (judge, True) in verdicts:
                 values.append(float(verdict != verdicts[judge, True]))
                 clusters.append(case.sample)
-    return Bias("changes with the order", estimate_share(values, clusters))
+    return JudgeBias("changes with the order", estimate_share(values, clusters))
 
 
 def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
@@ -212,16 +212,16 @@ def _make_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
     yield PairedChoice(case.sample, float(case.verdict == favoured), people)
 
 
-def _measure_excess(name: str, choices: Sequence[PairedChoice]) -> Bias:
+def _measure_excess(name: str, choices: Sequence[PairedChoice]) -> JudgeBias:
     chosen = estimate_share([choice.judge for choice in choices], [choice.sample for choice in choices])
     people = [choice.people for choice in choices if choice.people is not None]
     if chosen is None:
-        return Bias(name, None)
+        return JudgeBias(name, None)
     if len(people) < len(choices):
         low, high = chosen.low, chosen.high
         excess = Estimate(chosen.value - 0.5, low and low - 0.5, high and high - 0.5, chosen.n)
-        return Bias(name, chosen, 0.5, excess)
-    return Bias(name, chosen, math.fsum(people) / len(people), _compare_with_people(choices, people))
+        return JudgeBias(name, chosen, 0.5, excess)
+    return JudgeBias(name, chosen, math.fsum(people) / len(people), _compare_with_people(choices, people))
 
 
 def _compare_with_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:

@@ -60,18 +60,18 @@ class JudgeResults:
         """The label of the judge: its model and its score's name."""
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
 
-    def verdict(self, score: float) -> float | None:
+    def find_verdict(self, score: float) -> float | None:
         """Convert a score (or a person's label on the judge's scale) to a verdict; None if scores are not verdicts."""
         if self.nominal:
             return convert_preference(score)
         return None if self.passes is None else float(score >= self.passes)
 
-    def people_verdict(self, labels: Sequence[float]) -> float | None:
+    def find_people_verdict(self, labels: Sequence[float]) -> float | None:
         """Return the majority of people's verdicts; None if scores are not verdicts, or if people are evenly divided.
 
         In comparisons of two answers, the verdict of evenly divided people is a tie instead of None.
         """
-        verdicts = [verdict for label in labels if (verdict := self.verdict(label)) is not None]
+        verdicts = [verdict for label in labels if (verdict := self.find_verdict(label)) is not None]
         verdict = find_majority_verdict(verdicts) if verdicts else None
         return None if verdict == 0.5 and not self.nominal else verdict
 
@@ -165,8 +165,8 @@ def _make_row(
     compared: dict[str, Any] = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
     compared |= {"scale": list(judge.scale)} if judge.scale else {}
     compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
-    if judge.verdict(label) is not None:
-        verdict = judge.people_verdict(labels)
+    if judge.find_verdict(label) is not None:
+        verdict = judge.find_people_verdict(labels)
         compared["verdict"] = 0.5 if verdict is None else verdict
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
 
@@ -224,17 +224,17 @@ def _make_gain_rows(
     in_rho = estimate_rho_gain(
         [people[case] for case in cases], [one.scores[case] for case in cases], [other.scores[case] for case in cases]
     )
-    verdicts = {case: one.people_verdict(labels[case]) for case in cases}
+    verdicts = {case: one.find_people_verdict(labels[case]) for case in cases}
     cases = [case for case in cases if verdicts[case] is not None]
     if not cases:
         return (None, None, None, None, *in_rho)
     first, second = (
-        [float(judge.verdict(judge.scores[case]) == verdicts[case]) for case in cases] for judge in (one, other)
+        [float(judge.find_verdict(judge.scores[case]) == verdicts[case]) for case in cases] for judge in (one, other)
     )
     in_kappa = estimate_kappa_gain(
         [verdicts[case] for case in cases],
-        [one.verdict(one.scores[case]) for case in cases],
-        [other.verdict(other.scores[case]) for case in cases],
+        [one.find_verdict(one.scores[case]) for case in cases],
+        [other.find_verdict(other.scores[case]) for case in cases],
     )
     return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
 

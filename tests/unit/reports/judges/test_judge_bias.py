@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsuite.output.reports.judges import tabulate_biases
-from evalsuite.output.reports.judges.ballots import Bias, find_model_family, measure_biases, read_ballots
+from evalsuite.output.reports.judges.ballots import JudgeBias, find_model_family, measure_biases, read_ballots
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
@@ -19,7 +19,7 @@ def value(estimate: Estimate | None) -> float | None:
     return None if estimate is None else estimate.value
 
 
-def measured(made: Any, rows: list[Any]) -> list[Bias]:
+def measured(made: Any, rows: list[Any]) -> list[JudgeBias]:
     return measure_biases(read_ballots(made.tally(rows)))
 
 
