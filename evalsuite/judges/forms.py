@@ -325,7 +325,7 @@ class GradedChoice(ChoiceForm):
 
 
 @dataclass(frozen=True, slots=True)
-class BestForm:
+class BestOfForm:
     """A choice of the best of several answers."""
 
     aspect: Likert

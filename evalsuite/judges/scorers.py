@@ -21,7 +21,7 @@ from evalsuite.judges.asking import (
     join_logs,
     wait_for_all,
 )
-from evalsuite.judges.forms import QUALITY, BestForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
+from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import make_people_facts
 from evalsuite.judges.judgements import (
@@ -311,12 +311,12 @@ class BestOf:
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
     def list_prompts(self) -> Sequence[str]:
-        return (SYSTEM_PROMPT, BestForm(self.aspect, 3).write_request())
+        return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
         """Return each answer's share of the win, in the case's order of answers; the answer `first` is shown first."""
         answers, count = subject.answers, len(subject.answers)
-        form = BestForm(self.aspect, count)
+        form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).write_parts()
         prompt = write_messages(shown, form.write_request(), subject.media)
 

@@ -102,7 +102,7 @@ class FunctionBackend:
         except BaseException as error:
             # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
             raise self._make_refusal(error) from error
-        return self._read_returned(returned)
+        return self._make_completion(returned)
 
     def _make_refusal(self, error: BaseException) -> RequestRefused:
         return RequestRefused(
@@ -116,7 +116,7 @@ class FunctionBackend:
         lines = [frame.lineno for frame in frames if frame.filename == source]
         return f" ({Path(str(source)).name}, line {lines[-1]})" if lines else ""
 
-    def _read_returned(self, returned: Any) -> Completion:
+    def _make_completion(self, returned: Any) -> Completion:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned
         try:
             if not any(name in answer for name in ("content", "tool_calls", "embeddings")):

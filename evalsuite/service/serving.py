@@ -114,7 +114,7 @@ async def _run_service(service: Service, clients: Clients, tls: ssl.SSLContext |
         except OSError as error:
             raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
         port = runner.addresses[0][1]
-        _announce(f"{'https' if tls else 'http'}://{_format_host(service.host)}:{port}", service, clients)
+        _print_addresses(f"{'https' if tls else 'http'}://{_format_host(service.host)}:{port}", service, clients)
         await _wait_for_signal(partial(_update_spending, gateway, ledger, store))
     finally:
         await runner.cleanup()
@@ -153,7 +153,7 @@ def _format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _announce(url: str, service: Service, clients: Clients) -> None:
+def _print_addresses(url: str, service: Service, clients: Clients) -> None:
     who = ", ".join(client.name for client in clients.known) or "everybody on this host"
     sys.stdout.write(
         f"evalsuite gateway: {url}\n"

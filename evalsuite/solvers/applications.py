@@ -53,7 +53,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
         raise
     if model.log.failures:
         raise model.log.failures[0]
-    return model.log.complete(read_result(result))
+    return model.log.complete(make_transcript(result))
 
 
 async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
@@ -65,7 +65,7 @@ async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel)
         OF_CASE.reset(token)
 
 
-def read_result(result: Any, answer: str = ANSWER) -> Transcript:
+def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
     """Convert a solver's result to a transcript.
 
     If the result is text, the text is the answer. In a mapping, a dataclass or a pydantic model, the field named by
@@ -121,7 +121,7 @@ class FunctionApplication:
                     result = await call_function(self.function, question, **arguments)
         except TimeoutError as error:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
-        transcript = read_result(result, self.answer)
+        transcript = make_transcript(result, self.answer)
         if not route.past:
             return transcript
         past = f"{write_count(route.past, 'call')} went past the gateway; use application(function, route=True)"
@@ -163,7 +163,7 @@ class ProgramApplication:
         except ValueError:
             value = None
         replied = isinstance(value, dict) and isinstance(value.get(self.answer), str)
-        return read_result(value if replied else output.strip(), self.answer)
+        return make_transcript(value if replied else output.strip(), self.answer)
 
     async def _run_program(self, command: Sequence[str], text: str, env: Mapping[str, str]) -> str:
         try:

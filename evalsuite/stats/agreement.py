@@ -77,7 +77,7 @@ def kappa_interval(
 
     The standard error follows Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
     (Psychological Bulletin 72, 1969). For perfect agreement, the standard error is 0 even for very few items, so
-    `kappa_floor` computes the lower bound.
+    `kappa_lower_bound` computes the lower bound.
 
     Args:
         categories: all possible labels in their order, which determines the weights. None uses the labels found, which
@@ -101,11 +101,11 @@ def _compute_floor_of_sameness(
     a: Labels, b: Labels, categories: Sequence[Hashable] | None, weights: Weights, confidence: float
 ) -> float:
     if weights == "nominal":
-        return kappa_floor(a, b, confidence=confidence)
+        return kappa_lower_bound(a, b, confidence=confidence)
     ordered = list(dict.fromkeys(categories or ()))
     cuts = [frozenset(ordered[:end]) for end in range(1, len(ordered))]
     cut_weight = 1 / len(cuts) if weights == "linear" else 1 / len(cuts) ** 2
-    return kappa_floor(a, b, cuts=cuts, cut_weight=cut_weight, confidence=confidence)
+    return kappa_lower_bound(a, b, cuts=cuts, cut_weight=cut_weight, confidence=confidence)
 
 
 def clustered_kappa(
@@ -115,7 +115,7 @@ def clustered_kappa(
 
     The jackknife's interval is too narrow if few labels differ. So the interval is extended to the raw agreement's
     interval, converted to kappa for a fixed agreement by chance. For perfect agreement, the lower bound is computed by
-    `kappa_floor`.
+    `kappa_lower_bound`.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -130,7 +130,7 @@ def clustered_kappa(
     if math.isnan(value) or len(set(groups)) < 3:
         return Kappa(value, math.nan, math.nan, len(a))
     if value == 1.0:
-        return Kappa(value, kappa_floor(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
+        return Kappa(value, kappa_lower_bound(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
     low, high = _make_jackknife_by_cluster(list(zip(a, b, strict=True)), groups, confidence)
     raw = [float(x == y) for x, y in zip(a, b, strict=True)]
     agreement, mean = share_interval(raw, clusters=groups, confidence=confidence), math.fsum(raw) / len(raw)
@@ -314,7 +314,7 @@ def pairwise_kappas(
     return kappas
 
 
-def kappa_floor(
+def kappa_lower_bound(
     a: Labels,
     b: Labels,
     *,

@@ -177,7 +177,7 @@ def make_sameness_interval(
 
     The interval is valid for statistics that weight clusters equally, such as means and differences of means. A share p
     of clusters changes the statistic by at most p times the distance to the bound. Kappa can change more (see
-    `kappa_floor`), and so can rank correlations (see `rank_interval`).
+    `kappa_lower_bound`), and so can rank correlations (see `rank_interval`).
     """
     share = bound_unequal_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))

@@ -181,7 +181,7 @@ def compute_without_each_cluster(
 
 def _compute_spearman(tables: Array) -> Array:
     """Compute Pearson's correlation of mid-ranks."""
-    return _correlate(tables, _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1)))
+    return _correlate_centred(tables, _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1)))
 
 
 def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
@@ -189,11 +189,11 @@ def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
     x, y = (values - (count @ values / totals)[:, None] for values, count in zip((rows, columns), counts, strict=True))
     # Count distinct values, because rounding errors may give a constant variable a tiny variance.
     varied = np.logical_and(*((count > 0).sum(axis=1) > 1 for count in counts))
-    found: Array = np.where(varied, _correlate(tables, x, y), np.nan)
+    found: Array = np.where(varied, _correlate_centred(tables, x, y), np.nan)
     return found
 
 
-def _correlate(tables: Array, x: Array, y: Array) -> Array:
+def _correlate_centred(tables: Array, x: Array, y: Array) -> Array:
     """Correlate centred values, weighted by the counts."""
     together = np.einsum("gij,gi,gj->g", tables, x, y)
     spread = (tables.sum(axis=2) * x**2).sum(axis=1) * (tables.sum(axis=1) * y**2).sum(axis=1)

@@ -209,7 +209,7 @@ def required_n_share(difference: float, discordance: float, *, confidence: float
         ValueError: an argument is out of range, or a billion cases are not enough.
     """
     check_probability(power, "power")
-    return _find_fewest(lambda n: power_share(n, discordance, difference, confidence) >= power, 1)
+    return _find_smallest_n(lambda n: power_share(n, discordance, difference, confidence) >= power, 1)
 
 
 def required_n_mean(difference: float, deviation: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
@@ -218,10 +218,10 @@ def required_n_mean(difference: float, deviation: float, *, confidence: float = 
     Arguments and errors are as for `required_n_share` and `power_mean`.
     """
     check_probability(power, "power")
-    return _find_fewest(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
+    return _find_smallest_n(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
 
 
-def _find_fewest(enough: Callable[[int], bool], start: int) -> int:
+def _find_smallest_n(enough: Callable[[int], bool], start: int) -> int:
     low, high = start - 1, start
     while not enough(high):
         if high > MOST_CASES:

@@ -32,7 +32,7 @@ def read_value(text: str) -> tuple[Any, int]:
         value, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
         reader = _PythonReader(text)
-        return reader.value(0), reader.at
+        return reader.read_value(0), reader.at
     if _is_deeper(value, MAX_DEPTH):
         raise ValueError(f"the value is nested more than {MAX_DEPTH} deep")
     return value, end
@@ -72,47 +72,47 @@ class _PythonReader:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
 
-    def value(self, depth: int) -> Any:
+    def read_value(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
             self.fail(f"is nested more than {MAX_DEPTH} deep")
         start = self.peek()
         if start == "{":
-            return self.mapping(depth)
+            return self.read_mapping(depth)
         if start and start in "[(":
-            return self.sequence(depth)
+            return self.read_sequence(depth)
         if start and start in "'\"":
-            return self.string()
+            return self.read_string()
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
-            return self.number(number.group())
-        return self.word()
+            return self.parse_number(number.group())
+        return self.read_word()
 
-    def mapping(self, depth: int) -> dict[str, Any]:
+    def read_mapping(self, depth: int) -> dict[str, Any]:
         pairs: dict[str, Any] = {}
         self.at += 1
         while self.peek() != "}":
             if self.peek() not in {"'", '"'}:
                 self.fail("is not a quoted name")
-            name = self.string()
+            name = self.read_string()
             self.expect(":")
-            pairs[name] = self.value(depth + 1)
+            pairs[name] = self.read_value(depth + 1)
             if self.peek() != "}":
                 self.expect(",")
         self.at += 1
         return pairs
 
-    def sequence(self, depth: int) -> Any:
+    def read_sequence(self, depth: int) -> Any:
         items, close, commas = [], {"[": "]", "(": ")"}[self.text[self.at]], 0
         self.at += 1
         while self.peek() != close:
-            items.append(self.value(depth + 1))
+            items.append(self.read_value(depth + 1))
             if self.peek() != close:
                 self.expect(",")
                 commas += 1
         self.at += 1
         return items[0] if close == ")" and len(items) == 1 and not commas else items
 
-    def string(self) -> str:
+    def read_string(self) -> str:
         for quote, pattern in _STRINGS.items():
             if self.text.startswith(quote, self.at):
                 matched = pattern.match(self.text, self.at)
@@ -122,10 +122,10 @@ class _PythonReader:
                 return _ESCAPE.sub(_unescape, matched.group(1))
         raise AssertionError(self.at)  # Unreachable, because the caller has found a quote at this position.
 
-    def number(self, digits: str) -> int | float:
+    def parse_number(self, digits: str) -> int | float:
         return _finite(digits) if set(digits) & set(".eE") else int(digits)
 
-    def word(self) -> bool | None:
+    def read_word(self) -> bool | None:
         word = _WORD.match(self.text, self.at)
         if not word or word.group() not in _WORDS:
             self.fail("is neither a JSON value nor a Python literal")

@@ -339,7 +339,7 @@ def tools_of(made: object) -> list[Tool]:
         tools = [entry for entry in made if isinstance(entry, Tool)]
         rest = len(made) - len(tools)
     else:
-        tools, rest = [getattr(made, name) for name in tool_methods(type(made))], 0
+        tools, rest = [getattr(made, name) for name in find_tool_methods(type(made))], 0
     if rest or not tools:
         raise SettingsError(f"{made!r} holds no tools; decorate its functions or methods with @tool")
     return tools
@@ -347,10 +347,10 @@ def tools_of(made: object) -> list[Tool]:
 
 def documents_of(kind: type) -> list[ToolDocument]:
     """List the documents of a class's `@tool` methods, in their order, without making an object."""
-    return [method.document for method in tool_methods(kind).values()]
+    return [method.document for method in find_tool_methods(kind).values()]
 
 
-def tool_methods(kind: type) -> dict[str, Tool]:
+def find_tool_methods(kind: type) -> dict[str, Tool]:
     """Map Python names to the `@tool` methods of a class, with the methods of its bases first."""
     # Read the classes, because reading every attribute of an object would run its properties.
     members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}

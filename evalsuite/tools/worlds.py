@@ -15,7 +15,7 @@ from evalsuite.core.phrases import write_count
 from evalsuite.core.threads import call_function
 from evalsuite.core.types import CHANGES
 from evalsuite.gateway.handle import Effect, Effects
-from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, tool_methods, tools_of
+from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, find_tool_methods, tools_of
 from evalsuite.tools.state_changes import LARGE_STATE, apply_changes, list_changes, pack, unpack
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class OpenWorld:
                 return tools_of(self._made)
             tools_of(self._made)
             kind = type(self._made)
-        methods = tool_methods(kind)
+        methods = find_tool_methods(kind)
         self.names = frozenset(method.document.name for method in methods.values())
         if not methods:
             raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")

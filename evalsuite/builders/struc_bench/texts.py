@@ -226,7 +226,7 @@ def _find_repeated_row(description: str, table: str, written: Format) -> str:
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = _split_cells(line, written)
-        if any(_has_cells_of(cells, row) for row in rows):
+        if any(_shares_cells(cells, row) for row in rows):
             return line.strip()
     return ""
 
@@ -240,7 +240,7 @@ def _split_cells(line: str, written: Format) -> list[str]:
     return [cell for table in tables for row in table.rows for cell in row]
 
 
-def _has_cells_of(cells: Sequence[str], row: set[str]) -> bool:
+def _shares_cells(cells: Sequence[str], row: set[str]) -> bool:
     """Tell whether a line repeats at least two cells of a row; its outermost cells may be part of a sentence."""
     if len(cells) < 2:
         return False

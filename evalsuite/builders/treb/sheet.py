@@ -73,7 +73,7 @@ class Sheet:
         return {name: cells for name, cells in self.comparable_columns.items() if not self._is_order(name, cells)}
 
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
-        if is_meaningless(name) or _names_a_code(name) or _are_codes(self.columns[name]):
+        if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
         # The column has at most two values, or zeros and ones with fractions (a law held for a share of the year).
@@ -269,7 +269,7 @@ _QUANTITIES = re.compile(
 )
 
 
-def _names_a_code(name: str) -> bool:
+def _is_code_name(name: str) -> bool:
     """Tell whether the name suggests numbers without a meaningful order."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
     return bool(glued or _CODES.fullmatch(_find_head_noun(name)) or _CHINESE_CODES.search(name.strip()))

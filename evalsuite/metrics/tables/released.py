@@ -134,7 +134,7 @@ class ReleasedPage:
         return "".join(walks[0])
 
 
-def compute_html_parts(prediction: str, reference: str) -> dict[str, float]:
+def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for HTML."""
     predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
     tags = wanted.find_cell_tags()
@@ -161,7 +161,7 @@ class LatexTable(NamedTuple):
     alignment: str = ""
 
 
-def compute_latex_parts(prediction: str, reference: str) -> dict[str, float]:
+def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for LaTeX."""
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
@@ -288,7 +288,7 @@ MARKDOWN_FORMAT = ("num_rows_match", "num_cols_match", "columns_levenshtein_scor
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 
 
-def compute_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
+def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the score for raw text, each as the mean over the two tables."""
     scored = []
     for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
@@ -349,9 +349,9 @@ def _list_cells(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[str], Sequence[str]]] = {
-    "markdown": (compute_markdown_parts, MARKDOWN_CONTENT, MARKDOWN_FORMAT),
-    "html": (compute_html_parts, HTML_CONTENT, HTML_FORMAT),
-    "latex": (compute_latex_parts, LATEX_CONTENT, LATEX_FORMAT),
+    "markdown": (score_markdown_parts, MARKDOWN_CONTENT, MARKDOWN_FORMAT),
+    "html": (score_html_parts, HTML_CONTENT, HTML_FORMAT),
+    "latex": (score_latex_parts, LATEX_CONTENT, LATEX_FORMAT),
 }
 """For each format, the function that computes the parts, and the parts whose sums are the two scores."""
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evalsuite import stats
-from evalsuite.stats.agreement import kappa_floor
+from evalsuite.stats.agreement import kappa_lower_bound
 from evalsuite.stats.clustering import bound_unequal_share, make_sameness_interval
 from evalsuite.stats.correlation import rank_interval
 
@@ -106,16 +106,16 @@ def test_fewer_than_three_cases_and_constants_have_no_correlation() -> None:
 
 def test_rare_labels_and_few_clusters_bound_kappa_less() -> None:
     even, skewed = ["a", "b"] * 50, ["a"] * 95 + ["b"] * 5
-    assert kappa_floor(even, even) > 0.85
-    assert kappa_floor(skewed, skewed) < 0.6
-    assert kappa_floor(even, even, clusters=[at // 10 for at in range(100)]) < 0.5
-    assert kappa_floor(["a"] * 9, ["a"] * 9) <= 0.0
+    assert kappa_lower_bound(even, even) > 0.85
+    assert kappa_lower_bound(skewed, skewed) < 0.6
+    assert kappa_lower_bound(even, even, clusters=[at // 10 for at in range(100)]) < 0.5
+    assert kappa_lower_bound(["a"] * 9, ["a"] * 9) <= 0.0
 
 
 def test_more_labels_bound_kappa_no_less_than_their_commonest_against_the_rest() -> None:
     three = ["a", "b", "c"] * 30
     merged = ["a", "other", "other"] * 30
-    assert kappa_floor(three, three) == pytest.approx(kappa_floor(merged, merged))
+    assert kappa_lower_bound(three, three) == pytest.approx(kappa_lower_bound(merged, merged))
 
 
 @pytest.mark.parametrize("weights", ["linear", "quadratic"])

@@ -253,7 +253,7 @@ class Validation(Stateless):
             isbn: the number, with or without hyphens.
         """
         plain = short("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
-        return {"isbn": isbn, "valid": _isbn_13(plain) if len(plain) == 13 else _isbn_10(plain)}
+        return {"isbn": isbn, "valid": _is_isbn_13(plain) if len(plain) == 13 else _is_isbn_10(plain)}
 
     @tool
     def validate_date(self, text: str) -> dict[str, bool | str]:
@@ -276,13 +276,13 @@ def luhn_sum(digits: str) -> int:
     return (sum(values[::2]) + sum(sum(divmod(2 * value, 10)) for value in values[1::2])) % 10
 
 
-def _isbn_13(plain: str) -> bool:
+def _is_isbn_13(plain: str) -> bool:
     if not (plain.isascii() and plain.isdigit()):
         return False
     return sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(plain)) % 10 == 0
 
 
-def _isbn_10(plain: str) -> bool:
+def _is_isbn_10(plain: str) -> bool:
     if not re.fullmatch(r"[0-9]{9}[0-9X]", plain):
         return False
     values = [10 if digit == "X" else int(digit) for digit in plain]

@@ -14,7 +14,7 @@ from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.output.reports.section import Chart, Passage, Table
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 from evalsuite.stats import cohen_kappa, kendall, pearson, spearman
-from evalsuite.stats.agreement import kappa_floor
+from evalsuite.stats.agreement import kappa_lower_bound
 
 
 def always_first(prompt: str) -> str:
@@ -59,7 +59,7 @@ def test_a_judge_that_says_what_people_say_agrees_fully() -> None:
     assert found is not None
     assert (found.value, found.high, found.n) == (1.0, 1.0, 12)
     # Twelve comparisons are no proof of a perfect judge.
-    assert found.low == pytest.approx(kappa_floor(list(range(3)) * 4, list(range(3)) * 4))
+    assert found.low == pytest.approx(kappa_lower_bound(list(range(3)) * 4, list(range(3)) * 4))
     assert tally.mean("accuracy") == 1.0
 
 
