@@ -114,6 +114,9 @@ class _Attack:
             *arguments,
             *suite,
         ]
+        if Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
+            # Files that came with the run may lie beside its folder.
+            command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else {}
         ended = run_program(command, {**os.environ, **fault})
         if name == "sharded" and not ended.returncode:
