@@ -140,7 +140,7 @@ class CaseApi:
                 "of the conversation as input"
             )
         if overrides.get("api") == "responses":
-            asked = responses_api.pass_response(body, self._conversations.get(str(previous), ()), overrides)
+            asked = responses_api.pass_request(body, self._conversations.get(str(previous), ()), overrides)
         else:
             asked = responses_api.read_request(body, self._find_earlier(previous))
         completion, name = await self._ask(asked, body.get("model"))

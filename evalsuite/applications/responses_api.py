@@ -54,7 +54,7 @@ def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Cha
     return ChatRequest(messages, _make_tools(body), _convert_params(body), tuple(left_out))
 
 
-def pass_response(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
+def pass_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
     """Keep a request unchanged, for a server with the Responses API; read the request's messages for the transcript.
 
     Args:
@@ -107,7 +107,7 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
                 output = _make_message("tool", item["output"], f"{field}: output")
                 yield dataclasses.replace(output, tool_call_id=str(item["call_id"]))
             elif kind == "message" and item["role"] == "assistant":
-                text = _write_assistant_text(item["content"], f"{field}: content")
+                text = _join_assistant_text(item["content"], f"{field}: content")
             elif kind == "message":
                 yield _make_message(item["role"], item["content"], f"{field}: content")
             elif kind != "reasoning" or item.get("summary") or item.get("encrypted_content") or item.get("content"):
@@ -152,7 +152,7 @@ def _find_part(part: Any, field: str) -> str | Mapping[str, Any]:
     raise BadRequest(f"{field}: a part of the type {kind!r} cannot be sent to a chat model as it is")
 
 
-def _write_assistant_text(content: Any, field: str) -> str:
+def _join_assistant_text(content: Any, field: str) -> str:
     parts = [_find_part(part, field) for part in _find_parts(content, field)]
     for part in parts:
         if not isinstance(part, str):

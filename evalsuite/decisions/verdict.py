@@ -295,7 +295,7 @@ def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
     if selected := _join_narrowed(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
-    if unpriced := _find_unpriced(run, gate.metric):
+    if unpriced := _find_unpriced_model(run, gate.metric):
         reason = f"no price of {unpriced} is known: run with --price {unpriced}=PROMPT/COMPLETION"
         return replace(decision, verdict="no data", estimate=None, reason=reason)
     name = decision.subject.partition(".")[0].partition("[")[0]
@@ -303,7 +303,7 @@ def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str
     return replace(decision, reason="; ".join(filter(None, notes)))
 
 
-def _find_unpriced(run: Run, metric: str) -> str:
+def _find_unpriced_model(run: Run, metric: str) -> str:
     """Find a model whose unknown price makes a metric of costs meaningless; empty if all prices are known."""
     unpriced = run.info.get("unpriced", {})
     return next((unpriced[role] for role in PAYERS.get(metric, ()) if role in unpriced), "")

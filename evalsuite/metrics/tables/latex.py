@@ -258,10 +258,10 @@ class Tabular:
             self._end_row()
             return self.source.find_option_end(self.source.skip_star(place + 1))
         if token.kind == "macro":
-            return self._read_structure(token.value, place)
+            return self._read_table_macro(token.value, place)
         return self._read_cell_token(place)
 
-    def _read_structure(self, name: str, place: int) -> int:
+    def _read_table_macro(self, name: str, place: int) -> int:
         """Read a macro that may describe the table as a whole."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)

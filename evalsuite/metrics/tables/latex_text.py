@@ -381,7 +381,7 @@ class TextReader:
         elif name in LETTER_ACCENTS:
             self._accent = LETTER_ACCENTS[name]
         else:
-            return self._read_unknown(name, place)
+            return self._read_unknown_macro(name, place)
         return place
 
     def _read_fraction(self, place: int, middle: int) -> int:
@@ -397,7 +397,7 @@ class TextReader:
         self._fractions -= 1
         return max(end, middle)
 
-    def _read_unknown(self, name: str, place: int) -> int:
+    def _read_unknown_macro(self, name: str, place: int) -> int:
         if character := _find_character(name):
             self._add_text(character)
             return place

@@ -495,13 +495,13 @@ def _compute_f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]
 
 
 def _compute_f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
-    alike = [[_compute_similarities(one, two) for two in wanted] for one in predicted]
+    alike = [[_compute_similarity(one, two) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _compute_similarities(one: TableElement, two: TableElement) -> float:
+def _compute_similarity(one: TableElement, two: TableElement) -> float:
     product = 1.0
     for left, right in zip(one, two, strict=True):
         product *= _compute_chrf(left, right)

@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.responses_api import pass_response, read_request, response_events, response_object
+from evalsuite.applications.responses_api import pass_request, read_request, response_events, response_object
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
         "truncation": "auto",
         "conversation": "conv_1",
     }
-    asked = pass_response(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
+    asked = pass_request(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
     sent = {name: value for name, value in body.items() if name not in {"model", "stream", "temperature"}}
     assert asked.params == {"extra_body": {"store": True, **sent}}
     assert [(message.role, message.content) for message in asked.messages] == [
@@ -195,7 +195,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
 
 def test_an_answer_in_the_background_is_refused_everywhere() -> None:
     with pytest.raises(BadRequest, match=r"^background: .True. cannot"):
-        pass_response({"input": "Hi", "background": True}, (), {})
+        pass_request({"input": "Hi", "background": True}, (), {})
 
 
 def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:

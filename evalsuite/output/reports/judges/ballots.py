@@ -135,7 +135,7 @@ def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
     """Measure all four biases over comparisons; a bias that is not measurable on these cases has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
-        _list_order_flips(compared),
+        _measure_order_flips(compared),
         _measure_excess("prefers the first place", list(_list_first_place_choices(compared))),
         _measure_excess("prefers the longer answer", list(_list_length_choices(compared))),
         _measure_excess("prefers its own family", list(_list_own_family_choices(compared))),
@@ -167,7 +167,7 @@ def _make_bias_row(judge: str, bias: JudgeBias) -> tuple[Cell, ...]:
     return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
 
 
-def _list_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
+def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
     values, clusters = [], []
     for case in cases:
         verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
