@@ -274,7 +274,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _derive_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Derive settings from others: the epochs of --until-decided, the run's gates and the baselines that gates name."""
+    """Derive three settings from others: the number of epochs, the gates, and the baselines that gates name."""
     derived: dict[str, Any] = {}
     if "until_decided" in given and "epochs" not in given:
         derived["epochs"] = MOST_EPOCHS

@@ -55,7 +55,7 @@ class CaseFindings:
     # The reason why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`.
     excused: str | None = None
     used: Usage = field(default_factory=Usage)  # Usage of the test's own calls (fixtures `model` and `judge`).
-    judge_used: Usage = field(default_factory=Usage)  # The part of `used` that the judge's calls used.
+    judge_used: Usage = field(default_factory=Usage)  # The part of `used` for calls of the judge.
     asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
     conversation: Transcript | None = None  # The messages, if the test itself calls the model.
     failures: int = 0  # Number of pytest reports of the case that count as failures of the session.

@@ -90,9 +90,9 @@ def restore_signals(earlier: dict[int, Any]) -> None:
 def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
-    `os._exit(0)` then ends this process with the given status; forked children end with 0. While the status is not 0,
-    `os.exec*` raises an error, because the new program's status would be this process's. The returned function restores
-    `os.exec*`, too.
+    In this process, the replaced `os._exit(0)` exits with the given status; in forked children, it exits with 0. While
+    the status is not 0, `os.exec*` raises an error, because the new program's status would be this process's. The
+    returned function restores `os.exec*`, too.
     """
     # Use a copy, because pytest redirects the original descriptor while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)

@@ -183,16 +183,16 @@ def name_with_epoch(name: str) -> str:
 
 
 def get_case_name(draw: str) -> str:
-    """Return the case's name, as pytest shows it, from a draw (the case's name and the number of an equal request)."""
+    """Return the case's name, as pytest shows it, from a request's `draw` (the case's name and a counter)."""
     return name_with_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 
 def make_request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
-    Two requests share a key only if backend, address, model, parameters, messages, tools, epoch and draw (case and
-    number of the equal request) are the same. A lone surrogate counts as a question mark, because evalsuite sends a
-    question mark in its place.
+    Two requests share a key only if all of these are equal: backend, address, model, parameters, messages, tools,
+    epoch, and `draw` (the case and a counter of its equal requests). A lone surrogate counts as a question mark,
+    because evalsuite sends a question mark in its place.
     """
     names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
     keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # Pytest's node id, with `EPOCH_MARK` before the epoch; plus the number of an enclosing tool call.
+    case: str  # The node id, with `EPOCH_MARK` before the epoch; within another tool call, that call's number follows.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.

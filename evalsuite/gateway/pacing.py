@@ -1,10 +1,10 @@
 """Infers a server's limits from the calls that it accepts and refuses.
 
-Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
-itself, and the answers per second are measured. In a paced period, calls follow the inferred limit. A paced period ends
-when its answers fall behind those expected at the plain period's rate. The allowed shortfall is a share (`ALLOWED`) of
-the plain period's answers, so pacing loses at most this share. A paced period also ends if pacing does not lower the
-share of refused calls.
+Periods without pacing (plain) and with pacing (paced) alternate. In a plain period (without pacing), each refused
+request backs off by itself, and the answers per second are measured. In a paced period, calls follow the inferred
+limit. A paced period ends when its answers fall behind those expected at the rate without pacing. The allowed shortfall
+is a share (`ALLOWED`) of the answers in the period without pacing, so pacing loses at most this share. A paced period
+also ends if pacing does not lower the share of refused calls.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
 PAUSE = 4.0  # A gap between two answers is a pause if it exceeds the usual gap plus latency by this factor.
-ALLOWED = 0.125  # Share of the plain period's answers by which the answers of a paced period may fall behind.
-HELD = 4  # If pacing gave less than this many times the plain period's answers, the next plain period is twice as long.
+ALLOWED = 0.125  # Share of the answers without pacing by which a paced period may fall behind.
+# If pacing gave less than this many times the answers without pacing, the next period without pacing is twice as long.
+HELD = 4
 CUT = 0.125  # Share by which a refusal lowers the rate. With a larger cut, the rate would recover too slowly.
 GROWTH = 100.0
 """A call raises the limit by (calls since the last refusal / GROWTH) squared. After a cut, 16 calls restore the limit,
@@ -63,7 +64,7 @@ class PacedCall:
 class PacingPeriod:
     """A period in which all calls are plain (sent at once), or all calls are paced."""
 
-    began: float = math.inf  # The period's start; for a plain period, the time of the first answer after a refusal.
+    began: float = math.inf  # The period's start; without pacing, the time of the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
     sent: int = 0  # Number of calls that were sent in the period.
     refused: int = 0  # Number of refused calls in the period; a paced period counts only calls sent within it.
@@ -116,7 +117,7 @@ class Pacing:
         return self._free_at - now
 
     def _is_refused_alike(self) -> bool:
-        """Tell whether calls are refused as often as in the plain period, which means that pacing is useless."""
+        """Tell whether calls are refused as often as in the period without pacing; if so, pacing is useless."""
         sent, refused = self._period.sent, self._period.refused
         return refused >= LEAST_ROW and refused > self._plain_share * sent
 
@@ -158,7 +159,7 @@ class Pacing:
             self._measure_answer(now, gap)
 
     def _measure_answer(self, now: float, gap: float) -> None:
-        """Count an answer of a plain period, and pace calls once the rate is known."""
+        """Count an answer in a period without pacing; once the rate is known, pace calls."""
         period = self._period
         seconds = now - period.began
         usual = self._latency + (seconds - gap if period.answered > 1 else gap) / max(1, period.answered)
@@ -214,7 +215,7 @@ class Pacing:
         if not refused:
             return None
         most = refused[int(MISFITS * len(refused))]
-        # Tolerate one answered call that contradicts the limit because this many calls were already in service.
+        # Tolerate one contradiction: a call that was answered although as many calls as the limit were in service.
         more = sum(ahead >= most for ahead in answered)
         fewer = sum(ahead < most for ahead in refused)
         return most if most and answered and more <= 1 and fewer <= MISFITS * len(refused) else None

@@ -300,7 +300,7 @@ def salvage_file(path: Path) -> int:
 def _open_connection(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = lambda data: data.decode("utf-8", "replace")
-    # The write-ahead log may contain newer rows.
+    # Merge the write-ahead log into the file, because the log may contain newer rows.
     with suppress(sqlite3.Error):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return db

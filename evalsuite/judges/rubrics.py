@@ -93,9 +93,9 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         template: the whole prompt of a judge that was trained on this prompt (such as Prometheus), in place of
             criteria. `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
             of the case. The answer under test is not marked, so it could pass for instructions.
-        read: reads the score from the answer to a template: a pattern with one group, whose last match counts, or a
-            function that raises ValueError if it finds no score. By default, the answer is read like an answer on a
-            `scale`.
+        read: a pattern or function that reads the score from the answer to a `template`. A pattern has one group, whose
+            last match counts. A function raises ValueError if it finds no score. By default, the answer is read like an
+            answer on a `scale`.
         compare: the metadata key of a rival answer; `target` means the sample's target. The judge
             chooses the better answer, or scores both on a `scale`. The score `preference` is 1.0 if the answer under
             test wins by most verdicts or mean scores, 0.0 if the rival wins, and 0.5 otherwise. With several rivals (at

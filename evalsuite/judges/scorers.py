@@ -226,7 +226,7 @@ class Sampled:
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
-    # Sends JSON schemas, if the judge gives no reasons first.
+    # Adds JSON schemas to requests, unless the judge first gives reasons.
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -98,7 +98,7 @@ class RunBenchmark:
     tally: Tally  # The benchmark's cases.
     source: str  # A description of the samples' origin.
     model: str  # The model's name as the user wrote it.
-    # The benchmark's declaration; None if its code is missing, or if the run's cases name no code.
+    # The benchmark's declaration; None if the benchmark's code is missing, or if the run's records name no code.
     benchmark: Benchmark | None = None
     gone: str = ""  # The reason why the benchmark's code is missing; empty if the code is available.
     stored: StoredBenchmark | None = None  # The stored results, if the benchmark's code is missing.

@@ -54,7 +54,7 @@ def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]]
     wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
 
     def extend_columns(chosen: list[int]) -> bool:
-        """Extend the chosen columns recursively, as long as the partial rows agree."""
+        """Tell whether the chosen columns can be extended to all columns so that the rows agree."""
         if len(chosen) == len(wanted):
             return True
         part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above

@@ -120,7 +120,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control(event: Mapping[str, Any]) -> bool:
-    """Tell, by its executor, whether a call is for an episode's own control, not for a tool of the same name."""
+    """Tell by the executor whether a call controlled the episode; an ordinary tool may have the same name."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS

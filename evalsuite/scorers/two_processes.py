@@ -315,7 +315,7 @@ class Remote:
         return bool(states[0] is not None and states[0] == states[1])
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__bases))  # Equal objects may have different indexes.
+        return hash(tuple(self.__bases))  # Leave out the index, because equal objects may have different indexes.
 
 
 def _read_own(remote: Remote, name: str) -> Any:
@@ -327,7 +327,7 @@ def _add_operation(name: str, *, between_objects: bool, reflected: bool = False)
     def operation(self: Remote, *args: Any) -> Any:
         may_see = name in ARITHMETIC and _read_own(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
-            # The tests may expect this value, which the answer must not see: `abs(f(1) - 3) < 1e-6`.
+            # Hide the operand from the answer, because it may be the expected value, as in `abs(f(1) - 3) < 1e-6`.
             return NotImplemented
         operands = [*args, self] if reflected else [self, *args]
         made = _read_own(self, "bases")[0] if may_see else None
@@ -410,7 +410,7 @@ class CheckProcess:
             # manipulate them there.
             self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
-            # The answer may choose any name for an exception's class.
+            # Limit the length, because the answer may choose any name for an exception's class.
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ") or "an exception"])
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:

@@ -247,7 +247,7 @@ class GatewayServer:
                     await response.write(b"\n")
             await response.write_eof(dumps(answer.result()).encode())
         except ConnectionResetError:
-            # The client has disconnected. Finish its request anyway, because the stored answer serves later requests.
+            # Finish the disconnected client's request anyway, because the stored answer serves later requests.
             await asyncio.wait([answer])
         return response
 

@@ -77,7 +77,7 @@ class SqliteStore(Answers):
             ) from error
         super().__init__(Database(path))
         self._max_age = max_age
-        # Cases run in sessions, which keep the outcomes of their requests.
+        # A gateway stores no outcomes of requests, because the sessions that run the cases store them.
         self.outcomes = None
         self._numbers = {client.name: self._get_client_number(client.name) for client in clients}
 

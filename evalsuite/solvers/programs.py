@@ -143,7 +143,7 @@ class ProgramSolver:
         return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
-        """Collect a transcript's facts about a program: outcome, sandbox tier, and how the program was found."""
+        """Collect a transcript's facts about a program: outcome, kind of sandbox, and how the program was found."""
         environment, package = self.sandbox.environment, _find_missing_package(execution)
         return {
             "program": _name_ending(execution),
@@ -225,9 +225,9 @@ def program_of_thought(
     `find_program` finds the program; the fact `form` tells in which form the program was found. The stripped output of
     the program is the answer. The answer is empty if no program was found, or if the program fails or takes too long.
     The fact `program` has the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact
-    `package` names the package) or `timed out`. The fact `sandbox` names the tier, and the fact `files` lists the files
-    that the program wrote. An event of the kind `program` has `code`, `stdout`, `error`, `timed_out` and `seconds`,
-    and, if the program wrote any, `figures` and `files` (see `Execution.files`).
+    `package` names the package) or `timed out`. The fact `sandbox` names the kind of sandbox that was used, and the
+    fact `files` lists the files that the program wrote. An event of the kind `program` has `code`, `stdout`, `error`,
+    `timed_out` and `seconds`, and, if the program wrote any, `figures` and `files` (see `Execution.files`).
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
@@ -324,9 +324,9 @@ def interleaved(
 ) -> Interleaved:
     r"""Let the model run code in up to `rounds` rounds, and then answer without code.
 
-    In each round, the last Python block of the model's answer runs. An answer without such a block is the last answer.
-    After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is the
-    content of the last `\boxed{...}` in the last answer, or else the whole last answer.
+    In each round, the last Python block of the model's answer runs. An answer without a Python block is the last
+    answer. After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is
+    the content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
     In the case's facts, `rounds` is the number of programs that ran. The other facts and the events are as in
     `program_of_thought`; the facts describe the last program.

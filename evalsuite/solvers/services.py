@@ -115,7 +115,7 @@ class ServiceApplication:
         return bytes(content)
 
     def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
-        """Return the answer in JSON, a stream or plain text, and the other fields, which become facts."""
+        """Return the answer from a response (JSON, a stream or plain text), and the response's other fields."""
         if kind == "text/event-stream":
             events = list(_list_events(text))
         elif kind.endswith("json"):

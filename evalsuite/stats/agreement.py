@@ -113,9 +113,9 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few labels differ. So the interval is extended to the raw agreement's
-    interval, converted to kappa for a fixed agreement by chance. For perfect agreement, the lower bound is computed by
-    `kappa_lower_bound`.
+    The jackknife's interval is too narrow if few labels differ. So the interval is extended to the bounds of the raw
+    agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement, the lower bound is
+    computed by `kappa_lower_bound`.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -148,9 +148,9 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     """Compute Gwet's AC1: agreement beyond chance that stays meaningful if one label is rare.
 
     AC1 is (p_o - p_e) / (1 - p_e), where p_o is the share of items on which the raters agree, and p_e is the sum of s
-    (1 - s) / (q - 1) over the q labels. For each label, s is the mean of both raters' shares. Gwet, "Computing
-    inter-rater reliability and its variance in the presence of high agreement" (British Journal of Mathematical and
-    Statistical Psychology 61, 2008).
+    (1 - s) / (q - 1) over the q labels. For each label, s is the share of items with this label, averaged over both
+    raters. Gwet, "Computing inter-rater reliability and its variance in the presence of high agreement" (British
+    Journal of Mathematical and Statistical Psychology 61, 2008).
 
     Args:
         categories: all possible labels; None uses the labels found, or two labels if only one was found.
@@ -174,8 +174,9 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound is the farther of two bounds. One bound comes from the jackknife of log(1 - AC1). The other bound follows
-    from the interval of the raw agreement for a fixed agreement by chance, as in `clustered_kappa`.
+    Each bound of the interval is the farther of two candidates. The first candidate comes from the jackknife of log(1 -
+    AC1). The second candidate is the bound of the raw agreement, converted to AC1 with the agreement by chance held
+    fixed, as in `clustered_kappa`.
 
     Args:
         categories: see `gwet_ac1`.
@@ -325,15 +326,16 @@ def kappa_lower_bound(
 ) -> float:
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
-    1 - kappa is the observed disagreement d divided by the disagreement by chance. An exact upper bound is used for d.
-    The disagreement by chance is at least 2 s (1 - s), where s is the mean share of the raters' labels on one side of a
-    cut between labels. The share s counts the items with both labels on one side, plus half of the items on which the
-    labels differ. An exact lower bound is used for the share of items with both labels on one side. Half of the error
-    probability is spent on d, and half on the shares of both sides of each cut (Bonferroni), so that rare labels widen
-    the interval.
+    1 - kappa is the observed disagreement d divided by the disagreement by chance. For the observed disagreement, an
+    exact upper bound is used. The disagreement by chance is at least 2 s (1 - s), where a cut divides the labels into
+    two sides, and s is the raters' mean share of labels on one side. The share s counts the items with both labels on
+    one side, plus half of the items on which the labels differ. An exact lower bound is used for the share of items
+    whose labels by both raters are on one side of a cut. Half of the error probability is spent on the observed
+    disagreement, and half on the shares of both sides of each cut (Bonferroni), so that rare labels widen the interval.
 
     Args:
-        cuts: the labels on one side of each cut; empty for plain kappa, whose cut is around the most frequent label.
+        cuts: the labels on one side of each cut. If empty (for plain kappa), one cut separates the most frequent label
+            from all others.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - check_probability(confidence, "confidence")) / 2
@@ -397,10 +399,10 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 def compute_alpha_replicates(
     things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
-    """Compute alpha of all things, then alpha without each cluster in order of first appearance, for a jackknife.
+    """Compute alpha of all items, then without each cluster (in order of first appearance), for a jackknife.
 
-    Each entry of `things` is the list of one thing's ratings. Observed and expected disagreement come from sums over
-    things, so a cluster is left out by subtraction.
+    Each entry of `things` is the list of one item's ratings. The observed and the expected disagreement are computed
+    from sums over items, so a cluster is left out by subtraction.
     """
     import numpy as np
 

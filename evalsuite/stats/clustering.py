@@ -99,12 +99,13 @@ def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
 def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:
     """Compute the mean, and its standard error from the spread of the clusters' summed residuals.
 
-    For residual sums r and shares w of all n values, the squared error is the sum of r^2 / (1 - w) over the clusters,
-    divided by n^2. The estimator is the bias-reduced sandwich CR2 with Satterthwaite's degrees of freedom: Bell and
-    McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples" (Survey Methodology
-    28, 2002). For G clusters of equal size, the result equals Liang and Zeger's sandwich (Biometrika 73, 1986) with the
-    factor G / (G - 1) and G - 1 degrees of freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With
-    one value per cluster, the standard error is s / sqrt(n).
+    The squared standard error is the sum of r^2 / (1 - w) over the clusters, divided by n^2; r is the sum of a
+    cluster's residuals, w is the cluster's share of the values, and n is the number of all values. The estimator is the
+    bias-reduced sandwich CR2 with Satterthwaite's degrees of freedom: Bell and McCaffrey, "Bias reduction in standard
+    errors for linear regression with multi-stage samples" (Survey Methodology 28, 2002). For G clusters of equal size,
+    the result equals Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor G / (G - 1) and G - 1 degrees of
+    freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With one value per cluster, the standard
+    error is s / sqrt(n).
     """
     return compute_mean_of_clusters(*sum_clusters(check_numbers(values), clusters))
 
@@ -125,10 +126,11 @@ def compute_mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
 
 
 def compute_satterthwaite_freedom(shares: Array) -> float:
-    """Compute the degrees of freedom of the CR2 variance of a mean: (trace M)^2 / trace(M^2).
+    """Compute Satterthwaite's degrees of freedom of the CR2 variance of a mean.
 
-    M is the covariance of the clusters' adjusted residuals under the usual working model of independent cases. For a
-    mean, the result is 1 / (sum w_g^2 + sum over g != h of v_g v_h) with v = w^2 / (1 - w).
+    The result is (trace M)^2 / trace(M^2), where M is the covariance of the clusters' adjusted residuals under the
+    usual working model of independent cases. For a mean, this equals 1 / (sum w_g^2 + sum over g != h of v_g v_h),
+    where w_g is the share of cluster g among all values, and v_g = w_g^2 / (1 - w_g).
 
     Args:
         shares: w, each cluster's share of all values, for at least two clusters; the shares sum to 1.
@@ -175,9 +177,9 @@ def make_sameness_interval(
 ) -> Interval:
     """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
 
-    The interval is valid for statistics that weight clusters equally, such as means and differences of means. A share p
-    of clusters changes the statistic by at most p times the distance to the bound. Kappa can change more (see
-    `kappa_lower_bound`), and so can rank correlations (see `rank_interval`).
+    The interval is valid for statistics that weight clusters equally, such as means and differences of means. If a
+    share p of the clusters had other values, such a statistic would change by at most p times its distance from the
+    bound. Kappa can change more (see `kappa_lower_bound`), and so can rank correlations (see `rank_interval`).
     """
     share = bound_unequal_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))

@@ -105,12 +105,13 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     often than allowed. So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to
     400 cases shows that a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
-    Clustered cases count as fewer cases. The number n is replaced by (z / t)^2 times p (1 - p) / (cluster-robust
-    standard error)^2, where the quotient is at most n. The symbols z and t are quantiles of the normal distribution and
-    of the t distribution with the standard error's degrees of freedom. If all values are equal, the number of clusters
-    replaces the quotient. Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) use this effective
-    sample size of Korn and Graubard (Survey Methodology 24, 1998) in Wilson's interval, too. Unlike the t interval, the
-    result stays within [0, 1] and is not a single point if all values are equal.
+    Clustered cases count as fewer cases. The effective number of cases is (z / t)^2 q, where q is p (1 - p) divided by
+    the squared cluster-robust standard error of the share p, and at most n. The symbols z and t are quantiles of the
+    normal distribution and of the t distribution with the standard error's degrees of freedom. If all values are equal,
+    the standard error is 0, and q is the number of clusters instead. Franco et al. (Journal of Survey Statistics and
+    Methodology 7, 2019) use this effective sample size of Korn and Graubard (Survey Methodology 24, 1998) in Wilson's
+    interval, too. Unlike the t interval, the result stays within [0, 1] and is not a single point if all values are
+    equal.
 
     Args:
         values: 0 or 1, one per case.
@@ -246,13 +247,14 @@ def betting_interval(
 ) -> Interval:
     """Compute the hedged betting interval of the mean of bounded values.
 
-    For each supposed mean, a gambler bets against this mean on one value after another. The mean is excluded if the
-    gambler's capital ever reaches 2 / alpha times the initial capital. The stakes are sqrt(2 log(2 / alpha) / (n v)),
-    at most 0.75 / m for a supposed mean m, where v is the regularised variance of earlier values. Waudby-Smith and
-    Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and
-    section 4.4). The error is at most 1 - confidence for any number of values and any distribution, if clusters are
-    independent. A cluster's cases form one bet on the sum of their distances from the supposed mean. The sum is divided
-    by the size of the largest cluster, so that the quotient stays within the bounds of a single distance.
+    For each supposed mean m, a gambler bets against m on one cluster after another. The mean m is excluded if the
+    gambler's capital ever reaches 2 / alpha times the initial capital, where alpha is 1 - confidence. A stake
+    multiplies a value's distance from m. With n clusters and the regularised variance v of the earlier values, the
+    stake is sqrt(2 log(2 / alpha) / (n v)), at most 0.75 / m. Waudby-Smith and Ramdas, "Estimating means of bounded
+    random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The error is at most 1
+    - confidence for any number of values and any distribution, if clusters are independent. A cluster's cases form one
+    bet on the sum of their distances from the supposed mean. This sum of distances is divided by the size of the
+    largest cluster, so that it stays within the bounds of a single distance.
 
     The clusters are shuffled with a fixed seed.
 
@@ -298,7 +300,7 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:
-    """Compute the bets sqrt(2 log(2 / alpha) / (n v)), where v is the regularised variance of the previous values."""
+    """Compute the stakes sqrt(2 target / (n v)) for n clusters; v is the regularised variance of the earlier values."""
     import numpy as np
 
     count = len(means)

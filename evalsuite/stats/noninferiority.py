@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power for an equal model: 5% of verdicts may stay undecided, as many as a test may wrongly report as worse.
+# The power to find an equal model `no worse`; 5% may stay undecided, as many as a test may wrongly call worse.
 EQUAL_PASSES = 0.95
 
 
 # Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
 # draws (at least 200) are made, to keep the time below a second.
 DRAWS = 2000
-MOST_SUMS = 2_000_000  # Maximum product of draws and clusters.
+MOST_SUMS = 2_000_000  # Maximum of draws times clusters, which bounds the time of `calibrate`.
 FEWEST_DRAWN = 10  # Minimum clusters; with fewer (under 1,024 sign patterns), nearly all verdicts are `undecided`.
 
 
@@ -40,9 +40,8 @@ class LossTest:
     pvalue_no_worse: float
     deteriorated: bool  # Whether the candidate's value is worse.
     margin: float  # The smallest deterioration that matters.
-    # Standard deviation of the differences: the standard error times the root of `n`. The minimum is the deviation
-    # that rare losses of the whole scale would cause if they added up to the margin, because few cases may include no
-    # such loss.
+    # Standard deviation of the differences: the standard error times the root of `n`. The deviation is at least that of
+    # rare losses of the whole scale that add up to the margin, because few cases may include no such loss.
     deviation: float
     freedom: float = math.inf  # The degrees of freedom of the standard error; infinity for shares.
 
@@ -50,8 +49,8 @@ class LossTest:
         """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
 
         The number assumes the deviation of the observed cases, and is approximated with Student's t distribution
-        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). If the differences of the
-        cases that differ just add up to the margin, the power is 90%.
+        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). The power is only 90% if the
+        nonzero differences of the cases just add up to the margin.
 
         Args:
             confidence: 1 minus the level of the two-sided test; the margin is tested on one side at half the level.
@@ -298,7 +297,7 @@ def _compare_means(
 
 
 def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
-    """Compute the deviation per case; the minimum is the deviation of rare full losses that add up to the margin."""
+    """Compute the deviation per case, at least that of rare losses of the whole scale that add up to the margin."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 
@@ -306,8 +305,8 @@ def _compute_sign_flip_bound(totals: Array) -> float:
     """Compute the lowest possible p-value of a two-sided sign-flip test: 2^(1 - k) for k clusters that changed.
 
     The t test needs this bound because similar runs differ in few cases. By the t test alone, four losses and no gain
-    among a hundred cases are significant. But for equal models, four changes have the same sign with a probability of
-    1/8.
+    among a hundred cases are significant. For equal models, however, four changes all have the same sign with a
+    probability of 1/8, which is not significant.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 

@@ -23,9 +23,9 @@ MOST_CASES = 10**9  # Largest number of cases that the search tries.
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
     """Compute the probability that McNemar's exact two-sided test shows a drop of a share.
 
-    The number of discordant cases is binomial (n, discordance). Given this number, the number of wins is binomial with
-    probability (1 - difference / discordance) / 2 (Duffy, "Asymptotic and exact power for the McNemar test", Biometrics
-    40, 1984).
+    The number of discordant cases is binomial (n, discordance). Among the discordant cases, the number of wins is
+    binomial with probability (1 - difference / discordance) / 2 (Duffy, "Asymptotic and exact power for the McNemar
+    test", Biometrics 40, 1984).
 
     Args:
         n: the number of independent cases.
@@ -103,7 +103,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     if power_share(n, discordance, 1.0, confidence) < power:
         return math.inf
     low, high = 0.0, 1.0
-    while high - low > 1e-4 * high:  # The precision suffices for the printed digits.
+    while high - low > 1e-4 * high:  # A relative error of 1e-4 does not change the printed digits.
         middle = (low + high) / 2
         enough = power_share(n, min(1.0, discordance + middle), middle, confidence) >= power
         low, high = (low, middle) if enough else (middle, high)
@@ -163,7 +163,7 @@ def detectable_mean(
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
         scale: the largest difference that two scores can have.
-        widening: 0 for a drop that leaves the spread unchanged.
+        widening: the factor of a drop's addition to the squared standard error; 0 if the spread is unchanged.
 
     Raises:
         ValueError: an argument is out of range.
@@ -184,7 +184,7 @@ def detectable_mean(
 def compute_dispersion(scores: Values, scale: float) -> float:
     """Compute the variance of scores as a share of the greatest variance with this mean: 1 for scores of 0 and 1.
 
-    A loss adds this share of the variance of falls by the whole scale.
+    A loss widens the variance by this share of what it would add if scores fell by the whole scale.
     """
     array = check_numbers(scores, "scores")
     # The lowest score stands for the lower end of the range, because only the width of the range is given.
@@ -255,7 +255,7 @@ class DifferenceVariance:
         return (self.between + self.within / before + self.within / after + widened) * self.crowding
 
     def _compute_widening(self, after: int) -> float:
-        """Compute the dispersion that a loss adds; epochs reduce it by the same share as the variance."""
+        """Compute the dispersion that a loss adds; epochs reduce this dispersion by the same share as the variance."""
         noise = self.within / (self.between + self.within) if self.within else 0.0
         return self.dispersion * (1 - noise + noise / after)
 
@@ -274,7 +274,7 @@ class DifferenceVariance:
         if questions < 2:
             return math.inf
         widening = self._compute_widening(after) * self.crowding / questions
-        least = 1e-9 * self.width  # Equal scores need a deviation above 0.
+        least = 1e-9 * self.width  # `detectable_mean` needs a deviation above 0, even for equal scores.
         return detectable_mean(questions, math.sqrt(variance) or least, scale=self.width, widening=widening)
 
     def count_epochs_needed(self, loss: float, questions: int) -> int | None:

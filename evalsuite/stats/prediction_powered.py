@@ -42,10 +42,11 @@ def ppi_mean(
 ) -> PredictionPowered:
     """Estimate the mean of people's scores by prediction-powered inference with power tuning (PPI++).
 
-    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). The estimate's variance is tuning^2
-    var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is cov(labels, judged) / ((1 + n / N) var(all
-    judged)), clipped to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (arXiv
-    2311.01453). The cases that people labelled must be a random sample of all cases, or the interval is not valid.
+    The estimate is tuning * mean(judged_only) + mean(labels - tuning * judged). With n labelled and N unlabelled cases,
+    the estimate's variance is tuning^2 var(judged_only) / N + var(labels - tuning * judged) / n. The tuning is
+    cov(labels, judged) / ((1 + n / N) var(all judged)), clipped to [0, 1]. Angelopoulos, Duchi and Zrnic, "PPI++:
+    Efficient Prediction-Powered Inference" (arXiv 2311.01453). The cases that people labelled must be a random sample
+    of all cases, or the interval is not valid.
 
     If cases were drawn with unequal probabilities, the rectified labels (labels - tuning * judged) are weighted by the
     inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). The weights are scaled
@@ -130,7 +131,7 @@ def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, sh
 
 
 def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
-    """Compute the tuning parameter that minimizes the interval's length, cov(Y, f) / ((1 + n/N) var(f)), in [0, 1]."""
+    """Compute the tuning parameter that minimizes the interval's length, by the formula in `ppi_mean`."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:
         return 0.0

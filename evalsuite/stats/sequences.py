@@ -125,7 +125,7 @@ class _InfiniteShare:
     def bound_after(self, ones: int, n: int) -> float:
         """Find the bound after n values by Newton's method from below.
 
-        Every step from an excluded share ends at an excluded share, because the logarithm of the inverse mixture is
+        Each step from an excluded share p ends at an excluded share, because the logarithm of the inverse mixture is
         concave in p. So the bound is valid after any number of steps.
         """
         if not ones:
@@ -181,11 +181,12 @@ class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
     For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
-    m. If m is the true mean, the gamblers' capital rarely grows much. So m is excluded for good once a gambler's
-    capital has grown by the factor 2 / alpha. The t-th stake is sqrt(2 log(2 / alpha) / (v t log(t + 1))), at most 0.5
-    / m or 0.5 / (1 - m), where v is the variance of earlier scores. The supposed means are thousandths of the range.
-    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv
-    2010.09686: the hedged capital; for populations, the part on sampling without replacement).
+    m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. So m is excluded for good once
+    a gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The stake on the t-th score is
+    sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores; the stake is at most 0.5 /
+    m or 0.5 / (1 - m). The supposed means are thousandths of the range. Waudby-Smith and Ramdas, "Estimating means of
+    bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations, the
+    part on sampling without replacement).
 
     Args:
         low: the lowest possible score.
@@ -226,12 +227,12 @@ class BoundedSequence:
         if not 0 <= score <= 1:
             raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
         check_population(self._population, self.n)
-        # The regularised variance v of the earlier scores is (1/4 + squares) / t, so t cancels.
+        # The stake's formula contains v t; the number t of the score cancels, because v is (1/4 + squares) / t.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
         low, high = self._below.place_bet(score, bet), 1 - self._above.place_bet(1 - score, bet)
         self.n += 1
         self._sum += score
-        # Distances are measured from the regularised mean, (1/2 + sum) / (t + 1).
+        # Measure the distance from the regularised mean of t scores, (1/2 + sum) / (t + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high or self.n == self._population:
             low, high = bound_by_counting(self._sum, self.n, self._population)
@@ -242,7 +243,7 @@ class BoundedSequence:
 
 
 class _Gambler:
-    """Bets on high scores at every supposed mean of a grid.
+    """A gambler who bets, for each supposed mean on a grid, that scores are higher.
 
     Capital falls as the supposed mean rises, so excluding a mean also excludes all lower means.
     """

@@ -90,7 +90,7 @@ class ToolDocument:
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
         else:
-            # Only the schema itself describes the content of an array, an object or a choice.
+            # For arrays, objects and choices, write the schema, because the type alone does not describe the content.
             hidden = {"description", "default"}
             notes = [json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)]
         if "default" in schema:
@@ -330,10 +330,10 @@ class Registry:
 
 
 def tools_of(made: object) -> list[Tool]:
-    """List the tools that a source made: a list of tools, or the `@tool` methods of an object, in order.
+    """List the tools that a source returned, either as a list or as an object's `@tool` methods, in order.
 
     Raises:
-        SettingsError: the source made no tools.
+        SettingsError: the source returned no tools.
     """
     if isinstance(made, Sequence):
         tools = [entry for entry in made if isinstance(entry, Tool)]

@@ -1,8 +1,8 @@
 """The executor `live`: runs the published tool.py files in bubblewrap, with this machine's network.
 
-The sandbox of this executor is weaker than `evalsuite.sandbox`, which gives programs no network. The user chose these
-tool.py files; their code is published, and it calls web services. The code can access its own folder, Python and its
-packages, an empty /tmp and the network including loopback, but nothing else of this machine.
+The sandbox of this executor is weaker than `evalsuite.sandbox`, which gives programs no network. The user chose the
+tool.py files, whose published code calls web services. The code can access its own folder, Python and its packages, an
+empty /tmp and the network including loopback, but nothing else of this machine.
 """
 
 from __future__ import annotations
