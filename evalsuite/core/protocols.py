@@ -73,7 +73,7 @@ class Solver(Protocol):
 
 
 AnySolver = Callable[["Sample", Any], Any]
-"""A solver, or any plain or async function of sample and model that returns an answer; see `solvers.any_function`."""
+"""A solver, or any plain or async function of sample and model that returns an answer; see `solvers.applications`."""
 
 NamedScores = Mapping[str, "float | Score"]
 

@@ -163,7 +163,7 @@ class Gateway:
         return await asyncio.shield(call)
 
     async def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Store a case's cancellation of a request after some seconds, so that a rerun repeats the cancellation."""
+        """Store that a case cancelled a request after `seconds`, so that a rerun repeats the cancellation."""
         key, *_ = make_request_keys(self._find_upstream(request).backend.identity, self._vault.conceal_request(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:

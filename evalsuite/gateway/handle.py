@@ -236,7 +236,7 @@ class CaseAsker(Asker, EffectStore, Protocol):
 
 
 class CallTimes:
-    """Measures how long a case's calls waited: for the gateway's start, for a free connection, and for retries.
+    """Measures how long a case's calls waited: for the gateway's start, for admission by its limits, and for retries.
 
     Attributes:
         waited: seconds during which calls were open but none was being answered.

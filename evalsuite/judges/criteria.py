@@ -373,7 +373,10 @@ class Checklist:
         return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
 
     def read_answers(self, text: str) -> dict[str, tuple[float, str]]:
-        """Read the verdict (1.0 or 0.0) and the reason for each question; raise ValueError if an answer is missing."""
+        """Read the verdict (1.0 or 0.0) and the reason for each question.
+
+        ValueError is raised if an answer is missing, or if a question has two different answers.
+        """
         text = remove_thoughts(text)
         verdicts = _read_entries(text) or _read_lines(text)
         questions = list(self.weights)

@@ -23,7 +23,8 @@ PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 PREFERENCE = "preference"  # The name of a comparison's score: the preference for the first of two answers, from 0 to 1.
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-# The version of the code that reads and combines answers. Signatures contain this version and the prompts.
+# Part of each signature. Increase the version if the code that reads or combines answers changes. A change of prompts
+# needs no new version, because signatures also contain the prompts.
 VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"

@@ -76,7 +76,7 @@ class AnswerValue(Protocol[T_co]):
 
     @property
     def pattern(self) -> str:
-        """The regular expression that matches the texts to pass to `read`."""
+        """The regular expression that matches the texts to pass to `read_value`."""
         ...
 
     def read_value(self, text: str) -> T_co | None:
@@ -140,7 +140,7 @@ class AnswerField(Generic[T]):
 
 
 class AnswerForm(Generic[T]):
-    """The requested form of an answer; `read` reads an answer in this form."""
+    """The requested form of an answer; `read_fields` reads an answer in this form."""
 
     def __init__(self, fields: Mapping[str, AnswerField[T]]) -> None:
         self._fields = fields

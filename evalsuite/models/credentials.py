@@ -146,7 +146,7 @@ class AddressGrant:
     """An address that the user gave, and the variable with the key for this address."""
 
     model: str  # The model's name, as the user gave it.
-    # The address as the user gave it, with a login; None means the backend's default.
+    # The address as the user gave it, including any login; None means the backend's default.
     base_url: str | None = field(repr=False)
     key_env: str | None = None  # The environment variable with the key, if the user named one.
     fresh: bool = True  # Whether the user gave the address in this session, not in an earlier run.

@@ -171,7 +171,8 @@ class ReportTrimmer:
             return result
         report.keywords = NO_KEYWORDS
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        # Without `--durations`, drop reports of passed setups and teardowns, and all reports that a worker has sent.
+        # Without `--durations`, drop passed setups and teardowns. A worker drops all passed reports, because it prints
+        # nothing.
         shown = report.when == "call" and not self._worker
         if terminal is not None and not shown and self._config.option.durations is None:
             for reports in terminal.stats.values():

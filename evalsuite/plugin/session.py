@@ -137,7 +137,10 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return lines for pytest's header: the models and, if an earlier run is repeated, a note about this run."""
+    """Return lines for pytest's header: the models and, if an earlier run is repeated, a note about this run.
+
+    The list is empty if no setting of evalsuite was given.
+    """
     process = config.stash[PROCESS]
     if not process.settings.given:
         return []

@@ -22,7 +22,8 @@ _THIS_YEAR = re.compile(r"year\s*\(\s*curdate\s*\(\s*\)\s*\)", re.IGNORECASE)
 def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]]:
     """Run one query that only reads, on a copy of the database in memory.
 
-    `sqlite3.Error` or `ValueError` is raised if the query fails, writes, runs too long, or returns too many rows.
+    `sqlite3.Error` or `ValueError` is raised if the query fails, does more than read, runs too long, or returns too
+    many rows.
     """
     # Mark the copy as a database without a write-ahead log, because the copy has no log file.
     copy = database[:18] + b"\1\1" + database[20:] if database[18:20] == b"\2\2" else database

@@ -260,7 +260,7 @@ def tool_calls(
 
     Args:
         order: the kind of agreement that `calls` requires: `exact`, `in_order`, `any_order`, `subset` or `superset`;
-            see `agrees`.
+            see `do_calls_agree`.
         expected: the expected calls, or a function of the sample that returns them; by default the sample's
             `metadata["calls"]`. For the forms of a call see `read_call`.
         repeats: whether repeated identical calls count; if False, only the first of these calls counts.

@@ -131,7 +131,7 @@ def compress_data(data: bytes) -> str:
 
 
 def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Compress and encode texts piece by piece; the joined result decodes like the result of `pack`."""
+    """Compress and encode texts piece by piece; the joined result decodes like the result of `compress_data`."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
         left += compressor.compress(piece.encode("utf-8", "replace"))

@@ -171,7 +171,8 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
     """Compare pairs of runs by every metric, over all questions and for each tag value.
 
     Args:
-        pairs: the indexes of the first and the second run of each pair.
+        pairs: the indexes of the first and the second run of each pair; p-values and intervals are corrected for the
+            number of pairs.
     """
     ranges, rows = map_metric_ranges(runs), []
     for first, second in pairs:

@@ -129,7 +129,7 @@ def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, group
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Tell whether a metric's declared range (or, if no range is declared, each value) is within 0 to 1."""
+    """Tell whether a metric's declared range is 0 to 1 or, if no range is declared, whether each value is in [0, 1]."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)

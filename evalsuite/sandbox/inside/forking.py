@@ -170,7 +170,7 @@ class ForkingInterpreter:
         _keep_spare_descriptors()
         pid = self.isolation.fork_child()
         if pid == 0:
-            try:  # The child must exit here, because it must never return to the host's loop.
+            try:  # The child must exit here, because it must never return to the interpreter's loop.
                 close_other_descriptors(descriptors)
                 try:
                     self.isolation.confine_child(key)

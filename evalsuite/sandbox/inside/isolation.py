@@ -313,7 +313,7 @@ class LandlockIsolation:
         pid = os.fork()
         if pid == 0:
             os._exit(self._try_to_read_files())
-        # Wait until the trial ends by itself, because `reap` kills processes that are still running.
+        # Wait until the trial ends by itself, because `reap_program` kills processes that are still running.
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         if self.reap_program(pid, 0):
             os._exit(1)

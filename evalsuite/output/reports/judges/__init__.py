@@ -79,7 +79,7 @@ class _SignatureGroup:
 
     @property
     def share(self) -> float | None:
-        """The share of probability-weighted scores whose tokens have a low total probability; None without any."""
+        """The share of the entries in `little` that are true; None without entries."""
         return sum(self.little) / len(self.little) if self.little else None
 
 
