@@ -31,7 +31,7 @@ name=RUN             a run's name or folder, or `last`
 
 
 def _split_table(table: str) -> dict[str, tuple[list[str], str, str]]:
-    """Map each argument's name to its flags, its placeholder, and its help; a line without help has several names."""
+    """Map each argument's name to flags, placeholder and help; a line without help may name several arguments."""
     found = {}
     for entry in re.split(r"\n(?! )", table.strip()):
         words, has_help, text = entry.partition("  ")
@@ -51,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequ
     """Add the arguments that a table describes, one per line; a text after an empty line becomes the epilog.
 
     A line consists of an argument's flags and placeholder, two spaces or more, and the help, which may continue on
-    indented lines. `name=` before the flags names the attribute. After the placeholder, `?`, `*` and `+` mean the same
-    as in argparse; an option with `*` may be repeated. An option without placeholder is a switch.
+    indented lines. `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`, `*` and
+    `+` mean the same as in argparse; an option with `*` may be repeated. An option without placeholder is a switch.
 
     Args:
         required: the names of options that must be given.
-        details: an argument's default, its type, both as a pair, or its choices as a list.
+        details: the default value, the type, a pair (type, default) or a list of choices, by the argument's name.
     """
     entries, _, epilog = cleandoc(table).partition("\n\n")
     parser.epilog = " ".join(epilog.split()) or parser.epilog

@@ -59,7 +59,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_judge(options: argparse.Namespace) -> int:
-    """Judge the answers, print the certificate and write it to the run's folder, and decide the gates."""
+    """Judge the answers, print the judges' measured agreement, write it to the run's folder, and decide the gates."""
     gates = parse_gates(options.gate)
     folder = find_run_folder(options.reports, options.name)
     run = load_run(folder, make_declarations(Path.cwd()))

@@ -107,8 +107,8 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
     A case's sampling probability has two parts: 75% is uniform over the cases, and 25% is proportional to the standard
-    deviation of the judges' scores. So no weight exceeds 4/3 of the average weight. The draw is systematic, in random
-    order (Madow, 1949).
+    deviation of the judges' scores. So no weight exceeds 4/3 of the average weight. Cases are drawn by systematic
+    sampling in random order (Madow, 1949).
 
     Args:
         spreads: the standard deviation of the judges' scores for each case.
@@ -275,7 +275,7 @@ class _Question:
 
 
 def _list_points(scale: Any) -> list[tuple[str, str, str]]:
-    """List a scale's points if all are single digits, so that each has a key; empty for other scales."""
+    """List a scale's points if all are single digits, so that each point has a keyboard key; empty for other scales."""
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]

@@ -138,11 +138,11 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 class _VersionedAsker:
     """Sends requests to a gateway, and separates the stored answers of different versions of a `function:` judge.
 
-    Answers of older stores, which contain no version, are not used for `function:` judges.
+    For `function:` judges, stored answers without a version (from older stores) are not used.
     """
 
     gateway: Gateway
-    versions: dict[str, str] = field(default_factory=dict)  # The hash of the code, by model.
+    versions: dict[str, str] = field(default_factory=dict)  # The hash of the judge's code, by model.
 
     async def ask(self, request: Request) -> Completion:
         prefix, _, target = request.model.partition(":")
@@ -288,7 +288,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corruptions and, except for `PERSUASIONS`, also to the original answers."""
+        """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to the originals."""
         names = self._draw_cases(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]

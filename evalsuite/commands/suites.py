@@ -53,7 +53,7 @@ ASKED = (
 
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the suite, and the options of a session that are checked."""
+    """Add arguments for the suite, and the session options that the command checks."""
     table = """
     suite=PATH*         the suite, as for pytest: cases/
     --without-programs  a missing sandbox is not a fault: no case runs programs that a model writes

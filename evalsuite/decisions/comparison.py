@@ -157,8 +157,9 @@ def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the names of fingerprints that differ between two cases.
 
-    A fingerprint that only one case has does not count, because older runs lack some fingerprints. A missing
-    fingerprint of judge or faults does count, because it means a run without judge or faults.
+    A fingerprint that only one case has does not count, because older runs lack some fingerprints. A fingerprint of the
+    judge or of injected faults counts even if only one case has it, because the other case's run had no judge or no
+    faults.
     """
     both = bool(first) and bool(other)
     return [
@@ -261,7 +262,7 @@ class Against:
         """Report each undecided metric; if `enough` is true, only metrics that have enough cases for a decision.
 
         Args:
-            decisions: gates' decisions; a metric is left out if a decision already states its shortage of cases.
+            decisions: gates' decisions; leave out metrics whose shortage of cases a gate's decision already states.
         """
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [
@@ -334,8 +335,8 @@ def _describe_detectable(one: NonInferiority) -> str:
 def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
-    A margin is usually a share of a metric's range. Resources such as cost have no range, so they are compared only if
-    a gate names the margin of a resource.
+    A margin is usually a share of a metric's range. Resources such as cost have no range, so a resource is compared
+    only if a gate names the resource's margin (the smallest loss that matters).
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):
@@ -373,7 +374,7 @@ def find_gate_margin(subject: ComparedMetric, rules: ComparisonRules) -> float |
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 
-FEWEST = 5  # Minimum questions in a slice, because McNemar's test can show no difference with fewer questions.
+FEWEST = 5  # Minimum questions in a slice; with fewer questions, McNemar's test is never significant.
 GROUPING = "cluster"  # The tag that groups related cases into clusters; its values do not define slices.
 
 

@@ -1,8 +1,8 @@
 """Decide gates during a run, by confidence sequences, which stay valid regardless of the number of checks.
 
-Scores of 0 and 1 use Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie between 0 and 1, all
-use the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in random
-order, so the finished cases represent all cases.
+If all scores are 0 or 1, they use Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie between 0
+and 1, all scores use the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The
+cases run in random order, so the finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
 known number of cases (`population=`) are narrower. Cases with errors and skipped cases have no score, so the number of
@@ -268,7 +268,7 @@ class EarlyDecisions:
     def __init__(
         self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
     ) -> None:
-        # Leave out gates against a baseline, because the comparison decides them.
+        # Leave out gates against a baseline, because the comparison with this baseline decides them.
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(comparisons(1.0))
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
@@ -316,7 +316,7 @@ def make_early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make an early comparison, without questions if the metric has no declared range and other scores than 0 and 1."""
+    """Make an early comparison; omit all questions if a metric without a range has scores other than 0 and 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():

@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A gate has no data if it would be missed with the metric's worst value for each case without a score (skipped cases,
-errors).
+A gate has no data if it would be missed when every case without a score (skipped, or ended in an error) counted with
+the metric's worst value.
 """
 
 from __future__ import annotations
@@ -380,7 +380,7 @@ def _decide_with_missing(
 
 
 def _mix_in_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Estimate a derived metric, treated as a mean, if a share of the cases had the worst value of its range."""
+    """Estimate a derived metric as a mean in which a share of the cases has the worst value of the metric's range."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)

@@ -31,14 +31,15 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Add a jackknife interval to a derived metric; if no cluster changes the value, use `make_sameness_interval`.
+    """Add a jackknife interval to a derived metric; if all replicates are equal, use `make_sameness_interval`.
 
     Args:
         bounds: the metric's declared range; None without a declared range.
 
     Returns:
-        The estimate. If leaving out a cluster makes the metric undefined, the estimate has no interval. If no cluster
-        changes the value, only a metric with a declared range and without an own interval gets an interval.
+        The estimate. If leaving out a cluster makes the metric undefined, the estimate has no interval. If all
+        jackknife replicates are equal, only a metric that has a declared range and that returned no interval gets an
+        interval.
     """
     from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 
@@ -165,7 +166,7 @@ class Measured:
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # Stands for all scores of a case, in the set of names that a metric reads.
+WHOLE = object()  # Added to the set of names that a metric reads if the metric reads all scores of a case.
 
 
 class _ReadScores(dict[str, float]):
@@ -182,7 +183,7 @@ class _ReadScores(dict[str, float]):
     __contains__ = partialmethod(_record_access, dict.__contains__)
     __getitem__ = partialmethod(_record_access, dict.__getitem__)
     get = partialmethod(_record_access, dict.get)
-    # Also record calls of these methods, because they give access to all scores without a name.
+    # Also record calls of these methods, because each gives access to all scores without naming one.
     __iter__ = partialmethod(_record_access, dict.__iter__)
     __len__ = partialmethod(_record_access, dict.__len__)
     copy = partialmethod(_record_access, dict.copy)

@@ -73,7 +73,7 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str  # The data from which the variance is estimated, as text.
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # The shares of equal models, and of models with this loss, that would fail; None without repeated answers.
+    # How often an equal model and a model with the loss `loss` would fail; None without repeated answers.
     calibration: Calibration | None = None
 
     @property
@@ -230,7 +230,7 @@ def _plan_derived_metric(
 
 
 def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
-    """Estimate how many of the planned questions a metric covers, from its share of the baseline's questions."""
+    """Estimate how many planned questions have a metric, from the share of baseline questions with this metric."""
     whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
 
@@ -305,13 +305,14 @@ def estimate_derived_variance(
 ) -> tuple[DifferenceVariance, str] | None:
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
-    The variance is the squared jackknife error of the difference times the number of questions. This holds because a
-    derived metric's error also shrinks with the square root of this number. If two earlier runs exist, the difference
-    is between these runs. If only the baseline exists, two independent runs with the baseline's variance are assumed.
-    The effect of more epochs is not estimated.
+    The variance is the number of questions times the squared jackknife error of the difference, because a derived
+    metric's error also shrinks with the square root of the number of questions. If two earlier runs exist, the
+    difference between these runs is used. If only the baseline exists, two independent runs with the baseline's
+    variance are assumed. The variance is assumed to be the same for any number of epochs.
 
     Returns:
-        The variance and its source; None if the metric is undefined on all cases, or without a group of clusters.
+        The variance and its source; None if the metric is undefined on all cases, or undefined when a group of clusters
+        is left out.
     """
     from evalsuite.stats.power import DifferenceVariance
 

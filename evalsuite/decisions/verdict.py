@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def reasons_beyond_gates(self) -> list[str]:
-        """The reasons that do not concern the decision on a gate."""
+        """The reasons for the verdict, except those that state a gate's decision."""
         stated = tuple(f"gate {decision.gate.text}" for decision in self.decisions)
         return [reason for reason in self.reasons if not reason.startswith(stated)]
 

@@ -94,14 +94,15 @@ class BertScore:
         vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
-            # If the tokenizer drops all characters of a text, only special tokens remain, and these count.
+            # If the tokenizer drops all characters of a text, the special tokens count, because no other tokens remain.
             yield row[mask], own if own.any() else ~own
 
 
 class BartScore:
     """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other text.
 
-    The score is the mean of both directions, which the paper calls the F-score. The folder contains an encoder-decoder.
+    The score is the mean of both directions (each text given the other), which the paper calls the F-score. The folder
+    contains an encoder-decoder.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -116,7 +116,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     """Compute the F-measure of the longest common subsequence of words.
 
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer. On ASCII
-    texts the values equal the package's. Unlike in rouge-score, words of all scripts count; jieba splits Chinese texts.
+    texts the values equal rouge-score's. Unlike in rouge-score, words of all scripts count; jieba splits Chinese texts.
     """
     return _score_best(partial(_compare_subsequences, form=stem_words if stem else list), prediction, targets)
 
@@ -200,7 +200,7 @@ def _has_words(text: str, words: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
-    """Return the first word and a pattern that finds all words whole; each Han character is a word."""
+    """Return the first word, and a pattern that matches all words only as whole words; a Han character is a word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
     between = (" ?" if one or other else " " for one, other in pairwise(han))
@@ -223,7 +223,7 @@ def _compare_subsequences(prediction: str, target: str, form: Callable[[Sequence
         return float(normalise_answer(prediction) == normalise_answer(target))
     import Levenshtein
 
-    # rouge-score's own table takes seconds for answers of some thousand words; Levenshtein is bit-parallel.
+    # Use the package Levenshtein, because rouge-score takes seconds for answers of some thousand words.
     # Levenshtein's ratio is twice the length of the longest common subsequence divided by the sum of both lengths.
     ratio = Levenshtein.ratio(form(predicted), form(wanted))
     common = round(ratio * (len(predicted) + len(wanted)) / 2)

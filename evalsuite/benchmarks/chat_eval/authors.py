@@ -31,7 +31,7 @@ OTHER_FORM = "direct_pair_comparison"  # Folders of this name have settings that
 
 @dataclass(frozen=True, slots=True)
 class AuthorsSetting:
-    """The setting in one file: debaters, strategy, turns and templates."""
+    """A panel's configuration in one of the authors' files: debaters, strategy, turns and templates."""
 
     file: str  # The path relative to the benchmark's data.
     debaters: tuple[DebaterRole, ...]
@@ -48,7 +48,7 @@ class AuthorsSetting:
         return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
 
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
-        """Make the setting's panel; `params` override the file's parameters."""
+        """Make the panel of debaters that the file describes; `params` override the file's parameters."""
         options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self)}
         return Panel(form, self.debaters, self.strategy, self.turns, **options)
 

@@ -138,7 +138,7 @@ class AsJudge:
             assessment = await judge(subject, model)
         except JudgeError as error:
             if mode.kind == "paper" and sample.tags["task"] == "pairs":
-                # The authors' script counts missing scores as a tie; the fact `unparsed` marks such ties.
+                # The authors' script counts missing scores as a tie; the key `unparsed` in `facts` marks such ties.
                 facts["verdict"] = "tie"
             facts |= {"unparsed": str(error), **make_cut_off_fact(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
@@ -160,7 +160,7 @@ class AsJudge:
         return Sampled(form, attempts=self.attempts, params=params)
 
     def _collect_facts(self, sample: Sample, subject: JudgedInput) -> dict[str, Any]:
-        """Collect the facts that need no judge, such as people's verdict and the overlap with the reference."""
+        """Collect the `facts` that need no judge, such as people's verdict and the overlap with the reference."""
         names = ("human", "systems", "dialogue")
         facts: dict[str, Any] = {name: sample.metadata[name] for name in names if name in sample.metadata}
         if reference := sample.metadata.get("reference"):
@@ -204,7 +204,7 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # The fact with the overlap of response and reference by metric.
+OVERLAP = "overlap"  # The key in `facts` of the overlap of response and reference by metric.
 ENCODING = Lock()  # The lock that a thread holds while it loads or uses the encoder.
 
 

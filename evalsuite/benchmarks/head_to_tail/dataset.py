@@ -90,7 +90,8 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # The tag is not just `tail`, because the gate head_to_tail[tail] selects the entity's bucket.
+            # The value is not just `tail`, because a gate on head_to_tail[tail] must select only by the entity's
+            # bucket.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -154,8 +155,8 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
     """Yield one sample per question and mode, except for questions that the mode cannot ask.
 
     The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
-    people are likely to ask the question. The metadata contain the entity and, if the mode uses it, another question of
-    the template (`example`) or the sentence with a gap (`gap`).
+    people are likely to ask the question. The metadata contain the entity and, in modes that need these, another
+    question of the template (`example`) or the sentence with a gap (`gap`).
     """
     counts: Counter[tuple[str, str]] = Counter()
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)

@@ -45,7 +45,7 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 class ByRule:
-    """Scores `missing` and three text metrics, and by each metric accuracy and hallucination.
+    """Scores `missing` and three text metrics, and accuracy and hallucination by each of these metrics.
 
     Each metric compares the given answer with all accepted answers and their variants; the best result counts.
     """

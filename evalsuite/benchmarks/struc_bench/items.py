@@ -49,7 +49,7 @@ class RatedOutput:
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """Convert to plain data for a record's facts."""
+        """Convert the scores to plain data for the `facts` of a record."""
         raters = {rater: list(scores) for rater, scores in self.raters.items()}
         return {"content": self.content, "format": self.format, "raters": raters, "errors": dict(self.errors)}
 

@@ -136,7 +136,7 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _make_fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Tabulate the share of outputs that fulfil each fact of form."""
+    """Tabulate the share of outputs that fulfil each fact of form (check of layout or markup)."""
     rows: list[list[Cell]] = []
     for line in lines:
         counts: dict[str, list[bool]] = {}

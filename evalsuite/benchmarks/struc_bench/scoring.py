@@ -80,10 +80,10 @@ METRICS = {
 }
 """The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"  # 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
-FORM = "form"  # Name of the fact that stores whether each check of form was passed.
-CELLS = "cells"  # Name of the fact that stores counts of wanted and wrong cells, see `_count_wrong`.
+FORM = "form"  # Key in `facts` of the list that states whether each check of form was passed.
+CELLS = "cells"  # Key in `facts` of the counts of wanted and wrong cells, see `_count_wrong`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
-LONGEST_NAME = 24  # Maximum characters of a column's name in the fact `CELLS`.
+LONGEST_NAME = 24  # Maximum characters of a column's name in `facts[CELLS]`.
 MOST_NAMED = 3  # Maximum differing cells in a case's note.
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 LONGEST_CELL = 80  # Maximum characters per differing cell in the note.
@@ -136,7 +136,7 @@ class TableScorer:
 
 
 def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; `facts` are added to the score of form."""
+    """Compute the scores that need neither a model nor another program; `facts` are stored with the score of form."""
     written, reference = _find_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)

@@ -3,10 +3,10 @@
 The paper averages over cases, then over subtasks, then over columns of skill and mode. The paper's numbers show that
 the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
 
-The leaderboard has five skills with twenty subtasks about tables. By the judge's marks, each subtask counts with its
-best mode. The authors' numbers confirm the choice of the best mode: QwQ-32B has 81.98 in TBO, more than in any single
-mode in the paper's Table 3 (80.57, 78.23, 74.00). In TU, QwQ-32B has 83.22, less than the 91.02 of ICoT in Table 3,
-because few subtasks run in ICoT.
+The leaderboard has five skills with twenty subtasks about tables. The leaderboard uses the judge's marks, and each
+subtask counts with its best mode. The authors' numbers confirm the choice of the best mode: QwQ-32B has 81.98 in TBO,
+more than in any single mode in the paper's Table 3 (80.57, 78.23, 74.00). In TU, QwQ-32B has 83.22, less than the 91.02
+of ICoT in Table 3, because few subtasks run in ICoT.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | 
 
 
 def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
-    """Average the measured columns; return the mean with a normal interval of positive width.
+    """Average a metric over the paper's columns (skill and mode) that have scored cases, with a normal interval.
 
     The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary
     only within their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the
     estimate has no interval.
 
-    If all records of each subtask score alike, the observed spread is zero, although the true spread may not be.
-    Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 - p)). If w is
-    the maximum weight of a record, a true mean that is lower by w ln(2 / (1 - confidence)) has at most half of the
-    error probability; the same holds upwards. Every interval of 0/1 scores extends at least this far on both sides, so
-    that a wrong answer never narrows the interval.
+    If all records of each subtask have the same score, the observed spread is zero, although the true spread may not
+    be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 - p)). So if
+    the true mean is lower by w ln(2 / (1 - confidence)), where w is the maximum weight of a record, all records are
+    right with at most half of the error probability 1 - confidence; the same holds upwards. Every interval of 0/1
+    scores extends at least this far on both sides, so that a wrong answer never narrows the interval.
     """
     columns = list_columns(metric)
     scored = tally.scored(metric).where(lambda row: find_column(row) in columns)
@@ -112,7 +112,7 @@ def _compute_weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Values of the fact `program`, in the order of their columns; "missing" has the title "no program".
+# Values of `facts["program"]`, in the order of their columns; "missing" has the title "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
 # Charts show the first of these metrics that was measured. The leaderboard also uses the judge's scores.
 PICTURED = ("judge", "rouge_l")
@@ -247,7 +247,7 @@ def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
         for mode, title in (("pot", "PoT"), ("icot", "ICoT")):
             cases = view.tally.where(mode=mode)
             counts = Counter(row.facts.get("program") for row in cases)
-            del counts[None]  # Cases with errors have no facts.
+            del counts[None]  # Cases with errors have no `facts`.
             if counts:
                 held = Counter(
                     " with ".join(str(row.facts[fact]) for fact in ("sandbox", "environment") if row.facts.get(fact))

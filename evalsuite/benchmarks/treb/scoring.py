@@ -1,10 +1,10 @@
-"""TReB's metrics: BLEU and ROUGE-L, numeric exact match, rules, a judge, and the released variants.
+"""TReB's metrics: BLEU, ROUGE-L, numeric exact match, rules, a judge, and variants as in the authors' released code.
 
 As in the paper, a missing or failed program scores zero on every metric, because the model is responsible.
 
 The published rows were computed with the authors' code (github.com/JT-LM/jiutian-treb, `src/judge`; packages
-rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba 0.42.1). The released variants follow this code and
-differ from `metrics.text` as follows:
+rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba 0.42.1). The variants named `*_released` follow the
+authors' code and differ from `metrics.text` as follows:
 
 - If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Every token counts,
   including punctuation, which `metrics.text.rouge_l` ignores, and case matters.
@@ -56,7 +56,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def make_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Make the scorers: add a judge if the run has a judge model, and released scores if published rows are shown."""
+    """Make the scorers; include a judge if the run has a judge model, `released_scores` if published rows are shown."""
     own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
     if setup.judge:
         own.append(AnswerJudge())
@@ -204,7 +204,7 @@ def released_rouge_l(prediction: str, reference: str) -> float:
         return _compute_f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0
-    # The package adds 1e-8 to the denominator to avoid division by zero.
+    # rouge-chinese adds 1e-8 to the denominator to avoid division by zero.
     return _compute_f_measure(_list_chinese_words(prediction), _list_chinese_words(reference), 1e-8)
 
 

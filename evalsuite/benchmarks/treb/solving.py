@@ -42,7 +42,7 @@ class WordsSolver:
     cache: TableCache = field(default_factory=TableCache)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Send one request; the transcript's fact `json` tells whether the answer has the requested JSON form."""
+        """Send one request; `facts["json"]` of the transcript tells whether the answer has the requested JSON form."""
         tables = await run_in_thread(self._write_tables, sample)
         instructions = IN_WORDS if asks_for_json(sample) else SUMMARY
         prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))

@@ -319,7 +319,7 @@ class Selection:
     # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # Templates without questions, with their empty buckets.
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # The empty buckets of each template without questions.
 
 
 def choose_questions(

@@ -117,8 +117,8 @@ def _make_zstd_error() -> type[Exception]:
 def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
     """Write blocks into a new named pipe in another thread; the body of the `with` must read the pipe once.
 
-    If the iteration over the blocks fails, its error is raised at the end of the body. An error of the body is
-    then suppressed, because it is only a consequence of the incomplete data.
+    If the iteration over the blocks fails, its error is raised at the end of the body. In this case, an error of the
+    body is suppressed, because incomplete data caused it.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []

@@ -184,7 +184,7 @@ _PEOPLE = {
     SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
     KNOWN_FOR: "true",
 }
-# Templates whose answers are in other files. Many titles lack these credits, and reading the files again is slow, so
+# Templates whose answers are credits in other files. Many titles lack credits, and reading the files again is slow, so
 # more titles are drawn at once.
 _CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8

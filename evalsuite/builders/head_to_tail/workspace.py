@@ -87,8 +87,8 @@ def _open_database(folder: Path) -> Any:
         }
     )
     # Disable join reordering, because the planner does not know the size of a stream: in a join with a small table, the
-    # database would hold the stream in memory instead of the table. So queries in this package name the larger side
-    # first.
+    # database would hold the stream in memory instead of the table. So queries in this package name the larger side of
+    # a join first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 

@@ -110,7 +110,7 @@ NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
 SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
 # RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
 WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(UNITS)}))?\b")
-THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The shot's name; its 3 does not count shots.
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The name of a shot; the 3 is not a count.
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
 )

@@ -69,14 +69,15 @@ class Sheet:
 
     @cached_property
     def arithmetic_columns(self) -> dict[str, list[float | None]]:
-        """The compared columns that allow arithmetic: no years, ranks, dates, answers or classes."""
+        """The comparable columns that allow arithmetic: no years, ranks, dates, answers or classes."""
         return {name: cells for name, cells in self.comparable_columns.items() if not self._is_order(name, cells)}
 
     def _is_code(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # The column has at most two values, or zeros and ones with fractions (a law held for a share of the year).
+        # The column has at most two values, or mostly zeros and ones besides fractions (a law held for a share of the
+        # year).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
@@ -96,7 +97,7 @@ class Sheet:
 
     @cached_property
     def summable_columns(self) -> list[str]:
-        """The measured columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
+        """The columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
         return [
             name for name, cells in self.arithmetic_columns.items() if _names_an_amount(name) and not _are_stocks(cells)
         ]
@@ -328,7 +329,7 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
 
 
 def _are_running_steps(cells: Sequence[float | None]) -> bool:
-    """Tell whether most cells are one step above the cell before, as months and grids of an experiment are."""
+    """Tell whether most cells exceed the cell before by the same step, like months or the grid of an experiment."""
     present = [cell for cell in cells if cell is not None]
     if len(present) < FEWEST_IN_ORDER:
         return False
@@ -338,7 +339,7 @@ def _are_running_steps(cells: Sequence[float | None]) -> bool:
 
 
 def _are_stocks(cells: Sequence[float | None]) -> bool:
-    """Tell whether the cells never fall, as elapsed days, or are large and recur, as the population of a year does."""
+    """Tell whether the cells never decrease, like elapsed days, or are large and recur, like a year's population."""
     present = [cell for cell in cells if cell is not None]
     never_fall = len(present) >= FEWEST_IN_ORDER and sorted(present) == present
     return never_fall or (min(present) >= 1000 and 2 * len(set(present)) <= len(present))

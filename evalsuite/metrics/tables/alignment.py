@@ -149,7 +149,7 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _measure_likeness(first: _Table, second: _Table) -> Floats:
-    """Measure by characters how far each pair of lines exceeds the average similarity, in units of equal cells."""
+    """Measure how far each pair of lines exceeds the average similarity of characters, in units of equal cells."""
     import numpy as np
 
     one, two = _make_profiles(first), _make_profiles(second)
@@ -265,7 +265,7 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
 def _find_gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the lines between neighbouring anchors; if order does not matter, yield all lines without an anchor."""
+    """Yield the lines between neighbouring anchors (paired rows) or, if order does not matter, all unpaired lines."""
     if not ordered:
         free = [
             set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))

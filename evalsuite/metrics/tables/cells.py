@@ -252,7 +252,7 @@ def compare_cells(predicted: str, wanted: str) -> CellVerdict:
 
 @lru_cache(maxsize=65_536)
 def measure_cell_similarity(one: str, other: str) -> float:
-    """Measure the similarity of two cells, from 0 to 1: by value, then by sign.
+    """Measure the similarity of two cells, from 0 to 1: by value, then by signs such as units and arrows.
 
     Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a power, a
     prime, all accents, the parentheses of accounting), the cells count at least `INCOMPLETE`. If the signs of both
@@ -296,7 +296,7 @@ def _compare_signs(one: str, other: str) -> float:
 
 
 def _list_signs(text: str) -> list[list[str]]:
-    """List the signs of each group; different signs of one group contradict each other."""
+    """List the signs (such as symbols or currencies) by group; different signs of a group contradict each other."""
     plain = EMPHASIZED.sub(r"\1", text)
     kinds = [(char, KINDS.get(char, unicodedata.category(char))) for char in plain if not char.isalnum()]
     symbols = [char for char, kind in kinds if kind == "So" or char in ARROWS]

@@ -230,7 +230,7 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # If the pairs ascend on both sides, only lines of the same gap are paired, so that the order is kept.
+    # If the aligned pairs ascend on both sides, pair only lines between the same two pairs, to keep the order.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:
@@ -248,7 +248,7 @@ def _find_displaced_lines(pair: TablePair) -> TablePair:
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair
     if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
-        return pair  # Every shared value is already in the wanted row and column.
+        return pair  # Each value that both tables share is already in the wanted row and column.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
         rows, columns = _make_aligner(side, right).align(row_order=False, column_order=False)

@@ -229,6 +229,6 @@ def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
         return False
     if OTHER_FORMULA.search(reading.text):
         return True
-    # TeX refuses signs of subscripts, superscripts and parameters outside of formulas.
+    # TeX refuses `_`, `^` and `#` outside of formulas.
     plain = VERBATIM_OR_COMMENT.sub("", NAMES.sub("", reading.text))
     return FORMULA_SIGN.search(FORMULA.sub("", plain)) is None

@@ -47,7 +47,7 @@ class F1(float):
 
     @classmethod
     def mean(cls, matched: Sequence[Matched]) -> F1:
-        """Average each of the three rates over tables."""
+        """Average F1, precision and recall over tables."""
         rates = [
             (_divide_or_zero(2 * one, two + three), _divide_or_zero(one, two), _divide_or_zero(one, three))
             for one, two, three in matched
@@ -184,7 +184,7 @@ def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
 
 
 def _compare_trees(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
-    # The distance can exceed the size, because a row cannot be paired with cells of another depth.
+    # The distance can exceed both trees' sizes, because a row cannot be paired with cells of another depth.
     return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other, 1))
 
 
@@ -290,7 +290,7 @@ def grits_topology(prediction: str, reference: str, *, format: Format) -> F1:  #
 
 
 def _make_boxes(table: CellGrid) -> list[list[Box]]:
-    """Return for each position the extent of the cell that covers it, relative to that position."""
+    """Return for each position the extent of the covering cell, as offsets from the position."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):

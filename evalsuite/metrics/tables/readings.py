@@ -562,7 +562,7 @@ def _find_printed_columns(lines: Sequence[str], least: int) -> list[int]:
     ends = {at for at in _find_gaps(unsigned[1:], least) if not head[at : at + 1].strip()}
     starts = [0]
     for at in sorted(gaps | ends):
-        # A part without a name belongs to the column on its right, unless it is the index.
+        # A part without a column's name belongs to the column on the right, unless this part is the index.
         if head[starts[-1] : at].strip() or starts[-1] in gaps or (len(starts) == 1 and least == 2):
             starts.append(at)
     return starts

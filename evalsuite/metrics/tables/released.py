@@ -88,7 +88,7 @@ class ReleasedPage:
     comment = pi = doctype = close
 
     def _end_text(self) -> None:
-        """End a text: pieces without a tag between them are one text."""
+        """End a text: join the pieces that no tag separates."""
         text = "".join(self._pieces)
         self._pieces.clear()
         if text and not self._hiding:
@@ -184,7 +184,7 @@ def _read_latex(latex: str) -> LatexTable:
     if not tabular.nodeargd:
         raise ScoringError(_explain_refusal(latex, "the text ends where a tabular's columns should be"))
     # The alignment is nearly always empty, because the script skips the group that contains the columns. Characters
-    # remain only if pylatexenc takes something else as the argument: of `\begin{tabular}[t]{ll}`, it takes the `[`.
+    # remain only if pylatexenc reads another piece as the argument, such as the `[` in `\begin{tabular}[t]{ll}`.
     arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
@@ -316,8 +316,7 @@ def _cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_after(text: str, start: int, wanted: str) -> int:
-    # A search from -1 sees only the last character. No name fits into one character, and a bar found there has the
-    # index -1.
+    # From -1, the script searches only the last character: no name fits there, and a bar there also has the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 
@@ -363,7 +362,7 @@ class HScore:
     Attributes:
         content: similarity of the contents, at most 2 (LaTeX: 3).
         format: similarity of the forms, at most 4 (HTML: 3).
-        parts: the components of both sums, by name; a component can be negative.
+        parts: the terms that add up to content and format, by name; a term can be negative.
     """
 
     content: float
@@ -381,8 +380,8 @@ def h_score(
     """Score a predicted table as the scripts released with Struc-Bench do.
 
     The texts are compared without changes; `strip_answer` removes the text around a table. Content and format
-    are sums of their parts. With the Levenshtein distance D, lev(p, g) = 1 - D(p, g) / (2 * len(g)); sm is
-    difflib's ratio.
+    are sums of their parts. With the Levenshtein distance D of prediction p and reference g, lev(p, g) = 1 - D(p, g) /
+    (2 * len(g)); sm is difflib's ratio.
 
     - Raw text, which needs "team" and "player": lev and sm of the cells below the first row; equal numbers of rows
       and of columns, lev and sm of the column names, equal names of tables.

@@ -78,7 +78,7 @@ class Matching:
         return matched
 
     def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
-        """Match all longest runs of equal elements, from left to right; return the rectangles between them."""
+        """Match all longest runs of equal elements, from left to right; return the unmatched index ranges."""
         length, candidates = self._substrings.find_longest_runs(rectangle)
         if not length:
             return self._count_common_start(rectangle), []
@@ -93,7 +93,7 @@ class Matching:
         return matched, rest
 
     def _take_run(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
-        """Extend a run by adjacent equal elements, even frequent ones; return its length and the other rectangles."""
+        """Extend a run by adjacent equal elements, even frequent ones; return its length and the unmatched ranges."""
         a_low, a_high, b_low, b_high = rectangle
         before = self._count_common_end((a_low, a_start, b_low, b_start))
         after = self._count_common_start((a_start + length, a_high, b_start + length, b_high))
@@ -118,7 +118,7 @@ class Matching:
 
 
 def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """Number the elements; `NOT_INDEXED` marks an element that is missing from `b` or too frequent in it."""
+    """Number the elements; `NOT_INDEXED` marks an element that `b` lacks or contains too often."""
     import numpy as np
 
     if isinstance(a, str) and isinstance(b, str):
@@ -168,8 +168,8 @@ class SubstringNames:
     def find_longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
         """Return the length of the longest runs of equal items within two index ranges, and where these runs start.
 
-        Each start in the first sequence comes with its starts in the second sequence; all starts ascend. Without a run,
-        the length is 0.
+        Each start in the first sequence comes with all starts of the same run in the second sequence, in ascending
+        order. If no element is equal, the length is 0.
         """
         import numpy as np
 

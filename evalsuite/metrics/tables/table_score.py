@@ -82,13 +82,13 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: the score in [0, 1]: content times the weighted mean of content (weight 3) and form (weight 1), whose
-            facts are only those visible in the printed table. So form without content scores 0, and half of the
+        value: the score in [0, 1]: content times the weighted mean of content (weight 3) and form (weight 1). Form here
+            counts only facts that are visible in the printed table. So form without content scores 0, and half of the
             content scores less than 0.5.
         content: the F1 of aligned cells compared by value, in [0, 1]; a value under the name of another row or column
             counts two thirds.
-        form: the share of the reference's facts of form that the prediction fulfils over all tables, in [0, 1]; broken
-            markup halves the share.
+        form: the share of facts of form (statements about the reference's layout and markup) that the prediction
+            fulfils, over all tables, in [0, 1]; broken markup halves the share.
         parts: precision, recall and F1 of cells with equal values, then each fact of form, by name.
         facts: the checklist from which `form` is computed.
         signature: A line that identifies the computation, to be cited with the number.
@@ -117,7 +117,7 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that lower the content score, so without blank cells of rows and columns that only one side has."""
+        """The cells that lower the content score; blank cells of rows and columns that only one side has do not."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
@@ -301,7 +301,7 @@ class ComparedCell:
     state: CellState
     verdict: CellVerdict  # The result of comparing the cell with the wanted cell.
     predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
-    wanted: str  # The wanted text without markup; empty if the position is unwanted.
+    wanted: str  # The wanted text without markup; empty if the wanted table lacks the position.
     row: str  # The name of the row, which is its first cell.
     column: str  # The name of the column, which is its cell in the first row.
 

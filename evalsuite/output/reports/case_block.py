@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 MOST = 1000  # Maximum characters of each text; `evalsuite report case --full` prints complete texts.
 INDENT = 10
-# Read the names of scores from a block's text, because workers send only the text. Only labels begin a line.
+# Read the names of scores from a block's text, because workers send only the text. In a block, only a label such as
+# `score` begins at the start of a line.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 

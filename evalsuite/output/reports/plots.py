@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vPX*"
-DATED = {".svg": "Date", ".pdf": "CreationDate"}  # Metadata key of the date in each format; the date is left out.
+DATED = {".svg": "Date", ".pdf": "CreationDate"}  # Metadata key of the creation date, which is left out of the files.
 LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 """Sizes in the legend, in inches at the font's size: height of a line, width of a mark, width of a letter."""
 

@@ -1,4 +1,4 @@
-"""The report of one run as sections: verdict and facts, then one section per benchmark, then failures."""
+"""The report of one run as sections: the verdict and the run's data, then one section per benchmark, then failures."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ class Records:
     """A read-only SQLite database in memory: cities, and fictional companies and products."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        # The check is unnecessary, because calls run in several threads but never at the same time.
+        # SQLite's thread check is unnecessary, because calls run in several threads but never at the same time.
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
         self.database.row_factory = sqlite3.Row
         for table, content in json.loads(_RECORDS.read_text(encoding="utf-8")).items():

@@ -39,7 +39,7 @@ class JudgedCase:
     epoch: int  # The epoch, from 1.
     verdict: str | None  # The result of a comparison; None if only one answer was scored.
     votes: tuple[JudgeVote, ...]  # The single votes (ballots) from which the verdict was made.
-    facts: Mapping[str, Any]  # The judge's facts: `lengths`, `systems`, `human`.
+    facts: Mapping[str, Any]  # Further data that the judge stored: `lengths`, `systems`, `human`.
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[JudgedCase]:
@@ -109,8 +109,8 @@ class PairedChoice:
     """One decision of a judge, from which a bias can be measured."""
 
     sample: str  # The sample's id.
-    judge: float  # Whether the judge chose the answer that the bias favours (1.0 or 0.0).
-    people: float | None = None  # Whether people chose the favoured answer (1.0 or 0.0); None without a verdict.
+    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
+    people: float | None = None  # 1.0 if people chose the favoured answer, otherwise 0.0; None without a verdict.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class JudgeBias:
 
     name: str  # The bias's name.
     judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.
-    # The share that an unbiased judge would have: that of people on the same cases, or one half; None if unknown.
+    # How often an unbiased judge would choose the favoured answer: as often as people, or one half; None if unknown.
     expected: float | None = None
-    excess: Estimate | None = None  # The judge's share minus the expected share, with its interval.
+    excess: Estimate | None = None  # The value of `judge` minus `expected`, with an interval.
 
     @property
     def flagged(self) -> bool:

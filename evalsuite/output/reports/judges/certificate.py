@@ -46,14 +46,14 @@ class JudgeResults:
     asked: int  # The number of cases to judge.
     passes: float | None  # The lowest score that passes; None if scores are not verdicts.
     untold: float = 0  # The number of cases on which the judge answered "cannot tell".
-    # For each metric of mutation tests (`detects_numbers`, ...), 1.0 or 0.0 by case.
+    # For each metric of mutation tests (`detects_numbers`, ...), 1.0 by case if the judge passed, otherwise 0.0.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""  # The text that identifies the judge's model, prompt and settings.
     score: str = ""  # The score's name; empty if no judgement could be read.
     nominal: bool = False  # Whether scores are preferences between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest score; None if they are unknown.
     lengths: Mapping[str, int] = field(default_factory=dict)  # Lengths of the answers in characters, by case.
-    tally: Tally = field(default_factory=Tally)  # The cases with the judge's facts.
+    tally: Tally = field(default_factory=Tally)  # The cases, with the data that the judge stored.
 
     @property
     def name(self) -> str:
@@ -143,7 +143,7 @@ def make_labelled_tally(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Tally:
-    """Copy the judge's cases with people's labels as facts, and with unreadable judgements as errors."""
+    """Copy the judge's cases; store people's labels in the rows' `facts`, and mark unreadable judgements as errors."""
     labels = group_labels_by_case(people, sheets)
     return Tally(
         tuple(

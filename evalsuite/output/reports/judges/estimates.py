@@ -68,7 +68,7 @@ def estimate_corrected_mean(
     Args:
         scores: one pair per case: people's score (None if missing) and the judge's score. The cases with people's
             score must be a random sample of all cases.
-        bounds: lowest and highest possible score; None as in `ppi_mean`.
+        bounds: lowest and highest possible score; None has the same meaning as in `ppi_mean`.
         weights: weights of the labelled cases, in order, if these were sampled with unequal probabilities.
 
     Returns:
@@ -116,7 +116,7 @@ NOTE = (
 
 
 def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
-    """Estimate a gain by the jackknife."""
+    """Estimate the gain of one judge over another by the jackknife."""
     from evalsuite.stats.clustering import compute_replicates_pvalue, make_replicates_interval
 
     if math.isnan(value):
