@@ -150,7 +150,7 @@ def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator
 
     Functions named as models are imported from `root`.
     """
-    # The gateway must not outlive a killed driver, because it would keep its store locked.
+    # The gateway must not outlive a killed driver, because the gateway would keep its store locked.
     command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
     process = subprocess.Popen(  # noqa: S603 - the user's own options
         command, cwd=root, stdout=subprocess.PIPE, text=True
@@ -295,7 +295,7 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # Run the actor on this node, because it stores records of other nodes, which may die.
+        # Run the actor on this node, because the actor stores records of other nodes, which may die.
         collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_run_task).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}

@@ -1,6 +1,6 @@
 """Runs Python as a process that ends when its parent process ends: `-m evalsuite.clusters.tethered`.
 
-On other systems than Linux, a session may outlive its node's worker until its pending calls have ended.
+On other systems than Linux, a session may outlive its node's worker until the session's pending calls have ended.
 """
 
 from __future__ import annotations

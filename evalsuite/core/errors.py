@@ -102,7 +102,7 @@ class Detached(ModelError):  # noqa: N818
 
 
 class SolverError(EvalsuiteError):
-    """A solver returned something that is not an answer, or the application that it runs failed."""
+    """A solver returned something that is not an answer, or a solver's application failed."""
 
 
 class JudgeError(EvalsuiteError):
@@ -131,7 +131,7 @@ class SandboxError(EvalsuiteError):
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
-    """No tier of the sandbox works on this machine; the message says how to get a working tier."""
+    """No kind of sandbox works on this machine; the message says how to get a working tier."""
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

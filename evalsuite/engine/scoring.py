@@ -153,8 +153,8 @@ def check_callable(
     """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Refuse functions of metrics and statistics, which are not scorers. Some of them take two arguments, as scorers
-        # do, so the number of arguments does not reveal the mistake.
+        # Refuse functions of metrics and statistics, which are not scorers. Some such functions take two arguments, as
+        # scorers do, so the number of arguments does not reveal the mistake.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
             f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "

@@ -37,7 +37,7 @@ class PlayedFault:
 
 
 class InjectedFault(RequestRefused):
-    """A server's refusal that `--inject` simulated; the application receives its HTTP status."""
+    """A server's refusal that `--inject` simulated; the application receives the HTTP status of this refusal."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"--inject played the status {status}, and nothing was sent")

@@ -293,7 +293,7 @@ class Gateway:
             usage = self._compute_usage(upstream.backend, request, completion, price)
             self._note_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
-            # Book nothing for a call without an attempt, because it was never sent.
+            # Book nothing for a call without an attempt, because the call was never sent.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
             self._note_end(call, "failed", words=str(error))

@@ -140,7 +140,7 @@ class Effects:
         self._outer: ModelCalls | None = None
 
     async def run_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
-        """Return a tool call's stored result; if the journal has none, run the tool and store its result.
+        """Return a tool call's stored result; if the journal has none, run the tool and store the result.
 
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
 
@@ -327,7 +327,7 @@ class Meter:
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
-        # Call the constructor of `Request`, because it takes a third of the time of `dataclasses.replace`.
+        # Call the constructor of `Request`, which takes a third of the time of `dataclasses.replace`.
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
@@ -433,7 +433,7 @@ class ModelHandle:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle for another model of the same case; without `base_url`, an unchanged name keeps its address.
+        """Return a handle for another model of the same case; without `base_url`, the same model keeps its address.
 
         If an epoch is given, equal requests of all cases share one answer, because a simulated tool must be consistent.
         """

@@ -218,7 +218,7 @@ class Outcomes:
         """Find the stored error of a request, as JSON data; None if the request must be sent instead.
 
         A replay returns every stored error. A resumed run returns only errors of requests that the server refused in an
-        earlier session, because the server would refuse these requests again. If the case ended in an error, its
+        earlier session, because the server would refuse these requests again. If the case ended in an error, the case's
         refused requests are sent again.
 
         Args:

@@ -128,7 +128,8 @@ class StructuredAnswers:
             try:
                 return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
             except RequestRefused:
-                # Retry without a schema; if the server refused for another reason, it will refuse this request, too.
+                # Retry without a schema; if the server refused for another reason, the server will refuse this request,
+                # too.
                 self.refused.add(model.name)
         return await ask_until_parsed(model, prompt, parse, **options)
 

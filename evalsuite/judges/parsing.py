@@ -64,7 +64,7 @@ CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall
 """Matches words that suggest that another verdict follows."""
 
 
-Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether it is quoted.
+Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether this part is quoted.
 
 
 class NoStatementError(ValueError):
@@ -287,7 +287,7 @@ def remove_thoughts(text: str) -> str:
     """Remove the model's visible reasoning.
 
     Truncated reasoning extends to the end of the text. Reasoning may lack the opening tag, because some chat templates
-    put this tag into the prompt; it then begins at the start of the text.
+    put this tag into the prompt; such reasoning begins at the start of the text.
     """
     return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # The fact with the verdict and the calls of the single judge that judges before a panel debates.
+# Key, in a record's `facts`, of the verdict and calls of the single judge that judges before a panel debates.
+ALONE = "alone"
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The score of the answer under test, which is the first answer, for each verdict."""
 
@@ -158,8 +159,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
         swap: whether to judge both orders.
         on_demand: whether one judge first compares both orders, in 2 calls, and the panel debates only if the two
-            verdicts differ. The fact `alone` has the judge's own verdict and calls. If the samples' metadata have the
-            human choice under `human`, the report says whether the debate was worth its cost.
+            verdicts differ. The record's `facts["alone"]` has the verdict and calls of this judge. If the samples'
+            metadata have the human choice under `human`, the report says whether the debate was worth its cost.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None means the judge model.
         attempts: maximum requests until an answer can be read.
@@ -355,7 +356,7 @@ class JudgeScorer:
     model: str = ""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Score a case; the facts and the log of all judge calls are attached to the first score."""
+        """Score a case; attach the record's facts and the log of all judge calls to the first score."""
         subject = self.make_judged_input(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         assessment = await self.judge(subject, judge)
@@ -364,7 +365,8 @@ class JudgeScorer:
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
-        # Key the facts by the judge's prefix, because two judges of one case would overwrite each other's facts.
+        # Use the judge's prefix as the key in `facts`, because two judges of one case would overwrite each other's
+        # data.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 
-UNMEASURED = "unmeasured"  # The fact that states for each metric why the case has no score.
+UNMEASURED = "unmeasured"  # Key, in a record's `facts`, of the reasons why the case lacks scores, by metric.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Row:
 
     @property
     def question(self) -> Question:
-        """The question's id and its mode, which are the same in every run and epoch."""
+        """The question's id and the mode; both are the same in every run and epoch."""
         mode = self.tags.get("mode", "")
         return remove_mode(self.sample, mode), mode
 
@@ -232,7 +232,7 @@ def _refuse_reading(case: str) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The data of one benchmark in one run from which a report is made.
+    """The data from which the report on one benchmark in one run is made.
 
     Attributes:
         label: the run's name in tables: the model, or the run's name if several runs have the same model.

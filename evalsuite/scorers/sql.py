@@ -110,8 +110,8 @@ def sql_execution(
     """Score `sql_execution`, 1.0 or 0.0: whether the answer's query returns what the target's query returns.
 
     Both queries run read-only in the sandbox, on a copy of the SQLite file that the sample's metadata name under
-    `database`. If the target query fails, the case has an error. The fact `sql` is `right`, `wrong`, `failed`, `timed
-    out` or `missing`.
+    `database`. If the target query fails, the case has an error. The record's `facts["sql"]` is `right`, `wrong`,
+    `failed`, `timed out` or `missing`.
 
     Args:
         match: `spider` compares multisets of rows, or lists if the target query has ORDER BY. Columns may come in any

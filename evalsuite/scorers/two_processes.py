@@ -206,7 +206,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class AnswerProcess:
-    """The answer's process, which holds its module and the objects that the tests use."""
+    """The answer's process, which holds the answer's module and the objects that the tests use."""
 
     def __init__(self, code: str) -> None:
         module = types.ModuleType("answer")
@@ -407,7 +407,7 @@ class CheckProcess:
             self._requests.put(["passed"])
         except NotPlainError as error:
             # If the answer returned an object, the tests must not run in the answer's process, because the answer could
-            # manipulate them there.
+            # manipulate the tests there.
             self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
             # Limit the length, because the answer may choose any name for an exception's class.
@@ -463,7 +463,8 @@ def _copy_content(argument: Any, left: Any) -> None:
     if type(argument) is not type(left):
         return
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:
-        # A nested list that was not moved is updated itself, because the tests may have another name for it.
+        # Update a nested list in place if the list was not moved, because the tests may have another name for this
+        # list.
         for place, (part, item) in enumerate(zip(argument, left, strict=False)):
             if isinstance(part, MUTABLE) and type(part) is type(item) and not _was_moved(part, item, argument, left):
                 _copy_content(part, item)

@@ -197,8 +197,9 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
-    The program is the code block that defines the functions that the tests call. Without such a block, the program is
-    all blocks, or the whole answer if it has no block; the fact `form` states the choice (see `find_program`).
+    The program is the code block that defines the functions that the tests call. If no block defines these functions,
+    the program is all blocks, or the whole answer if the answer has no block; `facts["form"]` states the choice (see
+    `find_program`).
 
     The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
     `entry_point`, `prompt`), MBPP's (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or pairs of
@@ -207,10 +208,10 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
     Assertions run in a second process that never sees the answer's code. Only plain values pass between the two
     processes, so an answer cannot pass by changing how Python compares or parses. A check runs in the answer's process
-    if it gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's output,
-    input, files or source code. The check alone, never the answer, determines in which process the check runs.
+    if the check gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's
+    output, input, files or source code. The check alone, never the answer, determines in which process the check runs.
 
-    The fact `program` gives the cause of a zero: `missing`, `wrong`, `failed` or `timed out`.
+    For a score of 0, the record's `facts["program"]` is the cause: `missing`, `wrong`, `failed` or `timed out`.
 
     Args:
         timeout: seconds for the program, and for each test or pair.
@@ -246,7 +247,7 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Find the program to test and prepend the code that runs before it; return also the form of the answer."""
+    """Find the program to test and prepend the code that must run first; return also the form of the answer."""
     wanted = tests.list_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
     # The whole answer may be the rest of a function, or a program that prints nothing.

@@ -201,7 +201,7 @@ class Quota:
                 await asyncio.sleep(self._sent[0][0] + MINUTE - now)
 
     def book_tokens(self, entry: list[float], tokens: int) -> None:
-        """Record the tokens of an answered request; they count from the time when the request was sent."""
+        """Record the tokens of an answered request; the tokens count from the time when the request was sent."""
         entry[1] = float(tokens)
 
 

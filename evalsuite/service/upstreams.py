@@ -1,4 +1,4 @@
-"""Defines which models and addresses a gateway service calls; its keys are sent to no other addresses."""
+"""Defines which models and addresses a gateway service calls; the service's keys are sent to no other addresses."""
 
 from __future__ import annotations
 

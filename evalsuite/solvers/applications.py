@@ -40,8 +40,8 @@ ANSWER = "answer"  # Default name of the result field that holds an application'
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
-    A plain function gets a model whose methods block. If a model call failed permanently, its error is the case's error
-    even if the function caught the error, because an answer without the model measures nothing.
+    A plain function gets a model whose methods block. If a model call failed permanently, the case has this error even
+    if the function caught the error, because an answer without the model measures nothing.
     """
     try:
         result = await _call_within_case(solver, sample, model)
@@ -249,10 +249,10 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     answer; the object's other fields become facts of the transcript.
 
     A **program** reads the input from standard input; `{input}` in the arguments is replaced by the input, too. The
-    model's address (also `{base_url}` in the arguments) and key are in OPENAI_BASE_URL and OPENAI_API_KEY, and in
-    Anthropic's and Gemini's variables. The program prints the answer, or a JSON object whose field `answer` is the text
-    of the answer and whose other fields become facts. An exit status other than 0 is an error of the case; the message
-    contains the end of standard error.
+    environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and those of Anthropic and Gemini, contain the model's
+    address and key; `{base_url}` in the arguments is the address, too. The program prints the answer, or a JSON object
+    whose field `answer` is the text of the answer and whose other fields become facts. An exit status other than 0 is
+    an error of the case; the message contains the end of standard error.
 
     A **service** receives `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),

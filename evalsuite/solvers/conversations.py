@@ -106,7 +106,7 @@ class UserEpisode:
         self._heard = self._taken = 0
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Show the user's model the messages since its last message, and return its next message."""
+        """Show the new messages to the model that plays the user, and return the next message of this model."""
         self._episode.messages += map(show_line, spoken[self._heard :])
         self._heard = len(spoken) + 1
         text = await self._episode.request_answer()

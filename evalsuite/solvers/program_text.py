@@ -30,7 +30,7 @@ _FENCE = re.compile(
 _PYTHON = ("python", "py", "python3")
 # Match a whole run of signs at once, because trying every part of the run would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block marked as Python. Text may precede its opening fence, and follow the language and the closing fence.
+# A block marked as Python. Other text may precede the opening fence, and follow the language and the closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -84,7 +84,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
         code, tree = _parse_leniently(written, with_margin=form == "bare")
         if tree is not None and _is_requested_program(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
-        if defines:  # The code may be a function's body that continues the prompt, and then needs its indentation.
+        if defines:  # Keep the margin, because the code may be the body of a function that the prompt begins.
             code, tree = _parse_leniently(written, with_margin=True)
         if form == "bare" and not (defines and tree is not None):
             continue
@@ -177,7 +177,7 @@ def _parse_quietly(code: str) -> ast.Module:
 
 def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
     """Parse code, if necessary without notebook commands, margin or prompts; return unparseable code unchanged."""
-    # Replace an indented command by `pass`, because its block must not become empty.
+    # Replace an indented command by `pass`, because the surrounding block must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
     typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]

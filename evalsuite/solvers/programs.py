@@ -35,7 +35,8 @@ Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # Writes a program that prints a description of tables, given the names of the variables that hold the tables.
 Describe = Callable[[Sequence[str]], str]
 
-# Match only top-level names. If `a.b` is missing, package `a` is installed, so the model invented the submodule.
+# Match only missing top-level packages. If `a.b` is missing, package `a` is installed, so the model invented the
+# submodule.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -222,12 +223,13 @@ def program_of_thought(
 ) -> ProgramOfThought:
     """Ask for one program and run it in the sandbox.
 
-    `find_program` finds the program; the fact `form` tells in which form the program was found. The stripped output of
-    the program is the answer. The answer is empty if no program was found, or if the program fails or takes too long.
-    The fact `program` has the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package missing` (the fact
-    `package` names the package) or `timed out`. The fact `sandbox` names the kind of sandbox that was used, and the
-    fact `files` lists the files that the program wrote. An event of the kind `program` has `code`, `stdout`, `error`,
-    `timed_out` and `seconds`, and, if the program wrote any, `figures` and `files` (see `Execution.files`).
+    `find_program` finds the program; the transcript's `facts["form"]` tells in which form the program was found. The
+    stripped output of the program is the answer. The answer is empty if no program was found, or if the program fails
+    or takes too long. `facts["program"]` is the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package
+    missing` (`facts["package"]` names the package) or `timed out`. `facts["sandbox"]` names the kind of sandbox that
+    was used, and `facts["files"]` the files that the program wrote. An event of the kind `program` has `code`,
+    `stdout`, `error`, `timed_out` and `seconds`, and, if the program wrote any, `figures` and `files` (see
+    `Execution.files`).
 
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
@@ -328,8 +330,8 @@ def interleaved(
     answer. After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is
     the content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
-    In the case's facts, `rounds` is the number of programs that ran. The other facts and the events are as in
-    `program_of_thought`; the facts describe the last program.
+    The transcript's `facts["rounds"]` is the number of programs that ran. All other `facts` describe the last program;
+    these and the events are as in `program_of_thought`.
 
     Args:
         rounds: the maximum number of rounds with code, at least 0.

@@ -34,7 +34,7 @@ class Generate:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Call the model once; further values of an application's answer become the transcript's facts."""
+        """Call the model once; record the other fields of an application's answer in the transcript's `facts`."""
         messages = self.make_messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(

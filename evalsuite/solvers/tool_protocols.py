@@ -38,9 +38,9 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 class Functions:
     """The native protocol, in which the server separates tool calls from text.
 
-    A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought
-    is the message's text, or its reasoning if the text is empty. If `finish` is not offered, a message without calls is
-    the answer.
+    A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought is
+    the message's text, or the message's reasoning if the text is empty. If `finish` is not offered, a message without
+    calls is the answer.
     """
 
     system: str = _FUNCTIONS_SYSTEM  # The system message; empty for no message.

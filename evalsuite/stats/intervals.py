@@ -316,9 +316,9 @@ def unpaired_difference(
 ) -> tuple[float, float]:
     """Compute the bounds of `first - second` for independent estimates.
 
-    A bound's squared distance from the difference is the sum of two squared distances: from each estimate to its own
-    bound on the relevant side. Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method 10, for two shares;
-    Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
+    The squared distance of a bound from the difference is the sum of two squared distances: from each estimate to the
+    bound of its own interval on the relevant side. Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method 10,
+    for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
 
     Args:
         first: the first estimate.

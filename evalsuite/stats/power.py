@@ -88,8 +88,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between equal models. The drop adds its own share,
-            because it turns passes into failures.
+        discordance: the share of cases whose outcome differs between equal models. The drop adds its own share of such
+            cases, because a drop turns passes into failures.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 

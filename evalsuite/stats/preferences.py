@@ -53,8 +53,8 @@ def controlled_win_rate(
 
     A logistic regression explains the outcomes by tanh(difference of lengths / its standard deviation). The share of
     wins is the regression's prediction for a length difference of zero, as in length-controlled AlpacaEval (Dubois et
-    al., arXiv 2404.04475, section 3). AlpacaEval's term for an instruction's difficulty is left out, because its
-    estimate takes many models.
+    al., arXiv 2404.04475, section 3). AlpacaEval's term for an instruction's difficulty is left out, because estimating
+    this term takes many models.
 
     Args:
         wins: one outcome per comparison: 1 for a win, 0.5 for a tie, 0 for a loss.
