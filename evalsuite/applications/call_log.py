@@ -26,7 +26,7 @@ class LoggedCall:
     model: str  # The model's name.
     messages: tuple[Message, ...]  # The conversation as it was sent.
     completion: Completion  # The answer.
-    seconds: float  # Wall time in seconds, including the wait for rate limits.
+    seconds: float  # Wall time in seconds, including waits for connections and rate limits.
     number: int = 0  # The call's position in the order of sending, from 1.
 
     @property

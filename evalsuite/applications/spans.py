@@ -36,7 +36,7 @@ EXECUTION_VALUES = {
 """Attributes with arguments and results, by operation; spans of other operations repeat their messages in these."""
 ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""
-LONGEST_NAME = 200  # Maximum characters of a span's name.
+LONGEST_NAME = 200  # Maximum characters of a name in a span: its own name, its operation, a tool or an agent.
 LATEST = 2**64  # Upper bound of times in nanoseconds since 1970, which is OTLP's unit.
 
 

@@ -127,6 +127,7 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
     process's environment. A shard whose node dies is run again on another node; stored answers are not asked for again.
     """
     add_arguments(parser, table, required=("shards",), shards=int, cpus=1.0)
+    # If argparse allowed abbreviations, it would mistake some options of pytest for options of this command.
     parser.allow_abbrev = False
 
 

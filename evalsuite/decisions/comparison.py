@@ -86,7 +86,7 @@ class CommonQuestions:
         return before, after
 
     def count_lost(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that only the baseline scored, and all questions that the baseline scored."""
+        """Count the shared questions that only the baseline scored, and all shared questions with a baseline score."""
         scored = [
             question for question in self.shared if _compute_mean_score(self.before[question], metric) is not None
         ]

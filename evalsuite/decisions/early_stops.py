@@ -244,7 +244,7 @@ class EarlyComparison:
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """The current decision: `no worse` if the loss is smaller than the margin, `worse` if a loss is significant."""
+        """The current decision: `no worse` if a loss of the margin is excluded, `worse` if a loss is significant."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:
@@ -259,7 +259,8 @@ class EarlyDecisions:
     most 1 - confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        comparisons: function that makes the comparisons with the baselines, given the error probability per comparison.
+        comparisons: function that makes the comparisons with the baselines, given each comparison's share of the error
+            probability.
 
     Attributes:
         decided: whether all gates and comparisons are decided; cases that are added later are only counted.

@@ -143,7 +143,7 @@ SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A flaky question, which passed in some epochs and failed in others."""
+    """A flaky question, which passed in some epochs or runs and failed in others."""
 
     model: str
     benchmark: str

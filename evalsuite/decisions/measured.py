@@ -248,7 +248,7 @@ def select_cases(tally: Tally, tag: str | None, value: str | None) -> Tally:
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
-    """Tell whether a case has the tag and value of a selection, as in `select`."""
+    """Tell whether a case has the tag and value of a selection, as in `select_cases`."""
     return value is None or (value in row.tags.values() if tag is None else row.tags.get(tag) == value)
 
 

@@ -234,7 +234,8 @@ class CaseQueue:
 class Prefetcher:
     """Solves the next cases while the current case is tested.
 
-    `upcoming` yields up to the given number of following cases, each case once. The loop's thread calls `upcoming`.
+    `upcoming` yields the cases among the given number of following items, each case once. The loop's thread calls
+    `upcoming`.
     """
 
     def __init__(

@@ -268,7 +268,7 @@ _ELSEWHERE = {
 }
 # Unsuitable predicates with their reasons.
 UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
-# Predicates whose values change over time; their shipped questions ask for past and present values.
+# Predicates whose values change over time, or vary in kind (`class`); the shipped questions allow all these values.
 CHANGING = {
     _ONTOLOGY.format(name)
     for name in (

@@ -228,7 +228,7 @@ def _make_selection(
     ask: Callable[[Sheet, Condition], TemplatePair | None],
     choose: Callable[[Sheet, Random], Condition | None],
 ) -> PairMaker:
-    """Make a template, called `name`, that asks for the rows that meet a random condition."""
+    """Make a template, called `name`, that asks about the rows that meet a random condition."""
 
     def template(sheet: Sheet, random: Random) -> TemplatePair | None:
         condition = choose(sheet, random)
