@@ -184,7 +184,7 @@ def run_paper(options: argparse.Namespace) -> int:
     runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
-    labels = label_runs(runs, options.label)
+    labels = label_runs(runs, options.label or label_runs(runs))
     write_lines(write_paper(runs, labels, options.to))
     if not can_draw():
         sys.stdout.write("no figures: they need matplotlib (pip install 'evalsuite[plots]')\n")
