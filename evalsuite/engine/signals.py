@@ -105,10 +105,10 @@ def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
             os.write(errors, f"\nevalsuite: os._exit(0) ended the session; the exit status is {own}\n".encode())
         original(own or code)
 
-    def refuse_exec(execute: Callable[..., object], *arguments: object) -> None:
+    def refuse_exec(execute: Callable[..., object], *arguments: object, **named: object) -> None:
         if status() and os.getpid() == guarded:
             raise RuntimeError("os.exec would end evalsuite's session without a verdict: start a subprocess")
-        execute(*arguments)
+        execute(*arguments, **named)
 
     def restore_exit() -> None:
         vars(os).update(execs, _exit=original)

@@ -299,9 +299,10 @@ class ReportListener:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Store the number of planned cases that a worker reported; stop replacing workers if all die while collecting.
+        """Store a worker's number of planned cases, and stop replacing workers that die while collecting.
 
-        xdist would start four times as many workers before it ends the session.
+        xdist would replace four times as many workers before it ends the session. Here, as many may die as were
+        started first.
         """
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:

@@ -251,7 +251,7 @@ class JsonSchema:
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
-    def _make_validator(self) -> Validator:
+    def _validator(self) -> Validator:
         from jsonschema.validators import validator_for
 
         chosen: Validator = validator_for(self.schema)(self.schema)
@@ -277,7 +277,7 @@ class JsonSchema:
             return None, f"not JSON: {error}"
         from jsonschema.exceptions import best_match
 
-        worst = best_match(self._make_validator.iter_errors(value))
+        worst = best_match(self._validator.iter_errors(value))
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
 
 
