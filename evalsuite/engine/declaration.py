@@ -99,8 +99,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         shipped: arguments that override `args` in a run on the shipped samples in the default modes, to keep a
             demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`), does not use these
             arguments.
-        metrics: metrics that are computed over all cases at once: `macro_f1()`, or any named function of a `Tally`.
-            Gates may use these metrics. A `Benchmark` declares its own metrics as `derived`.
+        metrics: metrics over all cases at once, such as `macro_f1()` or any named function of a `Tally`. Gates may use
+            these metrics. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,
             `human`. The model under test is not called, `--limit` keeps all cases, and the judge is compared with the
             baseline's judge.
@@ -235,7 +235,7 @@ def _list_canaries(
 
 
 def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Make the arguments of a `Benchmark` that metrics over all cases need."""
+    """Make those arguments of a `Benchmark` that metrics over all cases need."""
     if not metrics:
         return {}
     from evalsuite.output.reports.generic import make_case_metric, make_report_function

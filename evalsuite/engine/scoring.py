@@ -272,7 +272,7 @@ def _read_cell_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # A recursive function's closure cell may still be empty.
+        # The cell is empty if a recursive function is not yet assigned to its name.
         return None
 
 

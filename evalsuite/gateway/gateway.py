@@ -358,7 +358,7 @@ class Gateway:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Report an unavailable model once; skip a model whose backend has answered, because it may answer again."""
+        """Report an unavailable model once, unless its backend has answered before and so may answer again."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)

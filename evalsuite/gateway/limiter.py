@@ -41,7 +41,8 @@ class CircuitBreaker:
     Attributes:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
-        try_at: the time at which the server accepts requests according to its headers; may make the next probe earlier.
+        try_at: the time at which the server accepts requests according to its headers; this time may make the next
+            probe earlier.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

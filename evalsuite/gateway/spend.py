@@ -208,7 +208,8 @@ BOUNDS = frozenset(
 )
 """Fields that set the maximum length of an answer on some server, at any depth of a body."""
 
-REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Fields for the number of answers on some server.
+# Fields in which some server expects the number of answers.
+REPEATS = frozenset({"n", "best_of", "num_return_sequences"})
 
 
 def bound_completion_tokens(request: Request) -> int:

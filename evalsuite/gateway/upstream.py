@@ -1,4 +1,4 @@
-"""One model at its address: when calls may be sent, how often requests are retried, and whether calls can succeed."""
+"""Decides, for a model at an address, when calls may be sent, how often to retry, and whether calls can succeed."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ class Outcomes:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)
-        # Not strict, because names of large parts contain control characters.
+        # Accept control characters, because names of large parts contain them.
         return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
 
     async def note_error(self, key: str, error: Any) -> None:

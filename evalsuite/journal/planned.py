@@ -1,4 +1,4 @@
-"""Planned cases, and a digest that is equal for the same case. This file imports quickly, because workers import it."""
+"""Planned cases, and a digest that is equal for the same case. Workers import this file, so its imports are few."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs"
 
 
 def digest_fingerprints(fingerprints: Mapping[str, str]) -> str:
-    """Digest the fingerprints known before the run: equal only for equal samples, models, parameters and scorers."""
+    """Hash the fingerprints known before the run; equal hashes mean equal samples, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
 
 

@@ -92,7 +92,7 @@ class YesNo:
 
 @dataclass(frozen=True, slots=True)
 class Template(OnScale):
-    """The whole prompt of a judge that was trained on this prompt, such as Prometheus, and a reader of its answers."""
+    """The whole prompt of a judge that was trained on this prompt, and a reader of the judge's answers."""
 
     text: str  # The prompt, in which each `{name}` is replaced by the section with this name.
     low: int

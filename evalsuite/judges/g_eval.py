@@ -47,7 +47,7 @@ class WeightedScore:
     log: Log
 
     def make_facts(self) -> dict[str, Any]:
-        """Return the facts `method` and `mass`, and the fact `little` if the total probability of all scores is low."""
+        """Return data for a record's facts: `method`, `mass`, and `little` if the scores' total probability is low."""
         little = {"little": True} if self.mass < LOW_MASS else {}
         return {"method": self.method, "mass": self.mass, **little}
 

@@ -39,7 +39,7 @@ def make_people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: for each score, the human `label` and how to compare it; empty if no score has a label.
+    """Make the record's `facts["people"]`: each score's human `label` and how to compare the two; empty without labels.
 
     If `nominal` is true, scores are categories rather than points on a scale.
     """

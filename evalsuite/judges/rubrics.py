@@ -100,10 +100,10 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             chooses the better answer, or scores both on a `scale`. The score `preference` is 1.0 if the answer under
             test wins by most verdicts or mean scores, 0.0 if the rival wins, and 0.5 otherwise. With several rivals (at
             most 8), the judge chooses the best answer once per order; the score is the share won.
-        levels: the number of possible verdicts of a comparison: 3, or 5 with degrees: 1.0 (much better), 0.75, 0.5,
-            0.25 and 0.0, which are averaged.
+        levels: the number of possible verdicts of a comparison, 3 or 5. The 5 verdicts are degrees, which are averaged:
+            1.0 (much better), 0.75, 0.5, 0.25 and 0.0.
         swap: whether to show two answers in both orders; otherwise the answer under test comes first.
-        name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
+        name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         scale: the lowest and the highest point of the scale; None if the answers are yes and no.
         anchors: descriptions of points; without `scale`, the lowest and the highest of these points define the scale.
         steps: the steps that the judge follows before it judges.
@@ -368,7 +368,8 @@ class Rubric:
         self, criteria: Each, shown: ShownCase, others: list[Part], items: list[str], **seat: Any
     ) -> Vote[Reading]:
         """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
-        plain = replace(self, steps=(), examples=())  # Omit steps and examples, which may refer to all items.
+        # Omit steps and examples, because they may refer to all items at once.
+        plain = replace(self, steps=(), examples=())
         votes: list[Vote[Reading]] = []
         if not criteria.given:
             votes.append(await replace(plain, cannot_tell=False).ask_for_vote(criteria.make_listing(), shown, **seat))

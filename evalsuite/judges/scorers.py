@@ -153,10 +153,10 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             own names, or `DebaterRole` objects with your own prompts or models.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: the number of turns of speaking; the last turn is the judgement.
-        criteria: a question that is scored from 1 to 10, a `Likert`, or a list of names or `Likert` with one score
-            each; by default, overall `quality`. Two answers are compared on one question.
+        criteria: a question that is scored from 1 to 10, or a `Likert`; or a list of names and `Likert`, each with its
+            own score. The default is overall `quality`. Two answers are compared on one question.
         compare: see `rubric`; the answer with the higher mean score wins. If empty, the answer is scored alone.
-        name: the name of the score, by default `rubric`; or the beginning of NAME_preference.
+        name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         swap: whether to judge both orders.
         on_demand: whether one judge first compares both orders, in 2 calls, and the panel debates only if the two
             verdicts differ. The record's `facts["alone"]` has the verdict and calls of this judge. If the samples'
@@ -213,7 +213,7 @@ def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Asks one model the same question `repeats` times in each order, as a plain judge or with FairEval's calibrations.
+    """Asks one model the same question `repeats` times in each order of the answers, as FairEval's calibrations do.
 
     Multiple evidence (MEC) asks several times at a temperature above zero, with reasons before the score.
     Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Wang et al., "Large
@@ -341,7 +341,7 @@ class JudgeScorer:
 
     Attributes:
         judge: the method of judging, with its prompts, scale and parser.
-        rivals: the answers to compare with: keys in the sample's metadata, or `target`; empty to score only the answer.
+        rivals: metadata keys of the answers to compare with, or `target`; empty to score only the answer under test.
         background: the key in the metadata with information that a good answer may use.
         hide: names that are replaced by a placeholder in all answers.
         prefix: the text before each score's name, and the key of the judge's facts; needed if a case has two judges.

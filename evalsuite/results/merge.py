@@ -32,7 +32,7 @@ def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     infos = [folder.info() for folder in folders]
     _check_shards(folders, infos)
     for folder in folders:
-        load_run(folder)  # Detects damage before anything is written.
+        load_run(folder)  # Detect damage before anything is written.
     target.mkdir(parents=True, exist_ok=True)
     _join_journals(folders, target, infos)
     joined = RunFolder(target)

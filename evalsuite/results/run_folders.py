@@ -182,7 +182,7 @@ def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) 
                     f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
                 ) from error
             if name is None:
-                # Another session has just created this folder.
+                # Choose another name, because another session has just created this folder.
                 continue
         return folder
 

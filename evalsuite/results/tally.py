@@ -235,7 +235,7 @@ class RunView:
     """The data from which the report on one benchmark in one run is made.
 
     Attributes:
-        label: the run's name in tables: the model, or the run's name if several runs have the same model.
+        label: the run's label in tables: the model's name, or the run's name if several runs have the same model.
         tally: all cases of the benchmark in this run.
         judge: the judge model; None if the run had no judge.
         source: a description of the samples' origin.

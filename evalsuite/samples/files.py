@@ -95,7 +95,7 @@ def make_samples(
 
 @dataclass(frozen=True, slots=True)
 class SampleFields:
-    """The fields of an item from which a sample is made; see `load_samples`."""
+    """The item's fields from which a sample is made; see `load_samples`."""
 
     input: Field
     target: Field | None

@@ -23,7 +23,7 @@ class PublishedSet:
 
     # Patterns of the files below the data set's folder. The first pattern that matches any file counts.
     files: tuple[str, ...]
-    fields: SampleFields  # The fields of an item from which a sample is made.
+    fields: SampleFields  # The item's fields from which a sample is made.
     # Yields the items of a file; None selects the reader of the file name's extension.
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 

@@ -168,7 +168,7 @@ def _contains_word(text: str, label: str) -> bool:
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
-    """Score `labelled`: 1.0 if the answer names exactly one label; and `accuracy`: 1.0 if that label is the target.
+    """Score `labelled`, 1.0 if the answer names exactly one label, and `accuracy`, 1.0 if that label is the target.
 
     `macro_f1`, `micro_f1` and `confusion_matrix` are computed from the facts `label` and `target_label`.
 
@@ -293,7 +293,7 @@ def _parse_json(text: str) -> Any:
 
 
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
-    """Score `valid`: 1.0 if the answer is JSON of this shape; and `field_NAME`: 1.0 if a field equals the target's.
+    """Score `valid`, 1.0 for JSON of this shape, and `field_NAME`, 1.0 for each field that equals the target's.
 
     The expected fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`.
     To request this shape from a server, use `generate(response_format=json_schema(...).response_format)`.

@@ -28,7 +28,7 @@ NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge wi
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List the retrieved documents: from the spans, else from the fact `documents`, else from the metadata."""
+    """List the retrieved documents of the spans, else those under `documents` in the facts or the metadata."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
@@ -173,8 +173,8 @@ def from_autoevals(
 
     Args:
         scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
-        documents: a function of sample and transcript that returns the retrieved documents; by default the
-            spans' documents, else the fact or the metadata `documents`.
+        documents: a function of sample and transcript that returns the retrieved documents; by default the spans'
+            documents, else `documents` in the facts or the metadata.
         judge: whether the scorer needs a model, which is then the run's judge; False for scorers such as `Levenshtein`.
 
     Raises:
@@ -204,8 +204,8 @@ def from_deepeval(
     Args:
         metric: a metric, or a function that takes `model=` and returns a metric, such as `AnswerRelevancyMetric` or
             `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which then needs no OpenAI key.
-        documents: a function of sample and transcript that returns the retrieved documents; by default the
-            spans' documents, else the fact or the metadata `documents`.
+        documents: a function of sample and transcript that returns the retrieved documents; by default the spans'
+            documents, else `documents` in the facts or the metadata.
         judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
 
     Raises:
@@ -323,8 +323,8 @@ def from_ragas(
     Args:
         metric: a metric, or a function that takes `llm=` (and optionally `embeddings=`) and returns a metric,
             such as `Faithfulness`.
-        documents: a function of sample and transcript that returns the retrieved contexts; by default the
-            spans' contexts, else the fact or the metadata `documents`.
+        documents: a function of sample and transcript that returns the retrieved contexts; by default the spans'
+            contexts, else `documents` in the facts or the metadata.
         judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
 
     Raises:

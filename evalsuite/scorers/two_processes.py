@@ -399,7 +399,7 @@ class CheckProcess:
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._find_error_class(bases)
-            with contextlib.suppress(SyntaxError):  # The prompt may begin a function that the answer continues.
+            with contextlib.suppress(SyntaxError):  # The prompt may be incomplete: the beginning of a function.
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:
                 names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)

@@ -119,7 +119,7 @@ class PostgresStore:
 
     @property
     def tool_calls(self) -> NoReturn:
-        """Raise `RunError`, because cases run in sessions, which store their own tool calls."""
+        """Raise `RunError`, because the sessions that run the cases store the tool calls."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
     def _connect(self) -> psycopg.Connection[Any]:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
 
-MOST_MODELS = 100  # Maximum model names in metrics: clients choose the names, and each adds a permanent time series.
+# Maximum model names in metrics, because clients choose the names, and each name adds a permanent time series.
+MOST_MODELS = 100
 
 
 class Counts:

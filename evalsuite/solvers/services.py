@@ -78,7 +78,7 @@ class ServiceApplication:
         import aiohttp
 
         if exchange.cookies is None:
-            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Keep also cookies of IP addresses.
+            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Also keep the cookies of hosts that are IP addresses.
         fill = _TemplateFiller(question, exchange)
         make = self.request
         try:

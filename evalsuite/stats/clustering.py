@@ -255,7 +255,7 @@ def make_replicates_interval(
 
 
 def compute_replicates_pvalue(value: float, without: Sequence[float]) -> float:
-    """Compute the two-sided p-value of the null value 0, by the t test of `make_replicates_interval`."""
+    """Compute the two-sided p-value of the hypothesis 0, by the t test of `make_replicates_interval`."""
     from scipy.special import stdtr, stdtrit
 
     interval = make_replicates_interval(value, without)

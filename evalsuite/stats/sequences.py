@@ -7,8 +7,8 @@ from a known number, give this number as `population`: the interval is then abou
 to this mean.
 
 An empty interval means that the true mean was excluded (which is improbable, see above) or that the order was not
-random. The interval is then reset to the bounds that are certain given the values so far. So if a model's answers
-change midway, the first half of the run does not decide the result.
+random. An empty interval is reset to the bounds that are certain given the values so far. Without this reset, the first
+half of a run would decide the result even if the model's answers change midway.
 """
 
 from __future__ import annotations
