@@ -103,6 +103,6 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
             yield ModelSession(settings, gateway, background)
         finally:
             if background.run(close_store(gateway)):
-                store.unlink()  # An empty store is not kept: the model was never reached.
+                store.unlink()  # Do not keep an empty store, because the model was never reached.
     finally:
         background.close()

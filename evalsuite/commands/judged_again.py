@@ -196,7 +196,7 @@ class _JudgeCalls:
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def write_change(self, kind: str, text: str) -> str | None:
-        """Let the judge's model change a text and check that the meaning changed or stayed as intended; else None."""
+        """Let the judge's model change a text and check that the meaning changed or stayed as intended; None if not."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible(kind, text, changed):
             return None
@@ -322,7 +322,7 @@ class _MutationTest:
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
     def _has_other_prompt(self, before: Case, after: Case) -> bool:
-        """Tell whether the judge's prompts for two cases differ; true if the scorer does not list its sections."""
+        """Tell whether the judge's prompts for two cases differ; true if the scorer lists no sections of the prompt."""
         shown = getattr(self.scorer, "make_sections", None)
         return shown is None or shown(*before) != shown(*after)
 

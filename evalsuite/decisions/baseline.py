@@ -202,7 +202,7 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
 
 
 def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # Ignore benchmarks that this run did not include, because the baseline's cases of these are not missing.
+    # Ignore benchmarks that this run did not include, because their cases are not missing from this run.
     sides = [match.list_one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
@@ -253,7 +253,7 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # The judge has changed if surely more than this share of canaries (fixed answers) is judged differently.
+SURELY = 0.05  # The judge has changed if the share of canaries (fixed answers) judged differently is surely larger.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:

@@ -58,7 +58,7 @@ class CommonQuestions:
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
     replaced: tuple[Question, ...] = ()  # Questions with the same name but different content in the runs.
-    # For each other fingerprint (such as prompt or judge), the number of questions for which the runs differ.
+    # For each fingerprint in `TOLD_APART` (such as prompt or judge), the number of questions for which the runs differ.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def list_pairs(self, metric: str) -> list[Pair]:
@@ -110,7 +110,7 @@ class CommonQuestions:
         )
 
     def compute_replicates(self, compute: Compute) -> list[tuple[float, float]]:
-        """Compute a metric in both runs without each of at most `MOST_GROUPS` groups of clusters (for a jackknife)."""
+        """Compute a metric in both runs, leaving out each of up to `MOST_GROUPS` groups of clusters (a jackknife)."""
         names = self.list_clusters()
         count = min(MOST_GROUPS, len(names))
         return [self.compute_values(compute, frozenset(names[start::count])) for start in range(count)]
@@ -252,7 +252,7 @@ class Against:
         ]
 
     def list_lacking(self) -> list[str]:
-        """Report each metric that could not be compared, and an expired baseline."""
+        """Report each metric that could not be compared, and whether the baseline has expired."""
         lines = [
             f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
         ]

@@ -110,7 +110,7 @@ def compute_final_confidence(confidence: float) -> float:
 
 
 class EarlyGate:
-    """One gate, to which finished cases are added one by one.
+    """The check of one gate, updated with each finished case.
 
     Args:
         share: this gate's share of the error probability of all decisions together.
@@ -191,10 +191,10 @@ class EarlyGate:
 
 
 class EarlyComparison:
-    """A comparison with a baseline, to which finished cases are added one by one.
+    """A comparison with a baseline, updated with each finished case.
 
-    The confidence sequence gets one value per question: the score of its first epoch minus the baseline's mean over
-    epochs. If questions share a source, they are not independent, and the comparison waits for the end of the run.
+    The confidence sequence gets one value per question: the score of this run's first epoch minus the baseline's mean
+    over epochs. If questions share a source, they are not independent, and the comparison waits for the end of the run.
 
     Args:
         before: the baseline's score of each question, with the question's fingerprints.

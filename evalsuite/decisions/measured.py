@@ -76,7 +76,7 @@ class Measured:
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
     gone: str = ""  # The reason why the benchmark's code is missing, without which unstored metrics cannot be computed.
-    # For each derived metric, the cases without a value, as the run stored them.
+    # For each derived metric, the cases without a value, as stored by the run.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod

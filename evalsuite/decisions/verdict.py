@@ -108,7 +108,7 @@ class _Findings:
 
 def _explain_incomplete(findings: _Findings) -> Iterator[str]:
     stopped = explain_interruption(findings.run.info)
-    # Leave out faults of the run itself, because the verdict's first line already states them.
+    # Leave out faults of the run itself, because the verdict's first line already states these faults.
     if stopped and stopped != findings.run.info.get("fault"):
         yield f"the run was stopped: {stopped}"
     settings = findings.run.info.get("settings", {})
@@ -289,7 +289,7 @@ def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> st
 
 
 def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Describe the samples in a decision; change the decision to `no data` for selected cases or unknown prices."""
+    """Add a remark on samples to a gate's decision; decide `no data` if only some cases ran or a price is unknown."""
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
@@ -440,5 +440,5 @@ def list_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 
 def list_short_samples(tally: Tally) -> list[str]:
-    """List the samples that miss the number of passed epochs in `at_least`, even if all errors counted as passed."""
+    """List the samples with fewer passed epochs than `at_least` requires, even if all errors counted as passed."""
     return sorted(sample for sample, rows in group_repeated_samples(tally).items() if has_sample_passed(rows) is False)

@@ -43,7 +43,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     by_rule = _make_percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
 
     def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
-        """Make accuracy and hallucination by rule, as in the paper's Table 14."""
+        """Make the cells of accuracy and hallucination by rule, as in the paper's Table 14."""
         return [cell for rule in _RULES for cell in _make_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
 
     def tabulate_domains(rate: str) -> Table:

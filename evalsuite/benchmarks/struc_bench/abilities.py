@@ -187,7 +187,7 @@ def _is_sum_in_all_rows(rows: Numbers, total: int, parts: tuple[int, ...]) -> bo
 
 
 def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
-    """Tell whether the column is the sum in this row; None if a number is missing or a part is zero."""
+    """Tell whether the column `total` is the sum of `parts` in a row; None if a number is missing or a part is 0."""
     whole, values = row[total], [row[part] for part in parts]
     numbers = [value for value in values if value]
     if whole is None or len(numbers) < len(values):

@@ -231,7 +231,7 @@ def write_documents(sample: Sample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """The three parts of a message without keywords, and the message rebuilt from the parts."""
+    """The three parts of a message, without their keywords, and the message rebuilt from the parts."""
 
     thought: str
     action: str

@@ -1,6 +1,6 @@
 """ToolEyes' section of the report, with the tables and figures of the paper (arXiv 2401.00741).
 
-The section shows overall scores by scenario, capabilities, scores by rule, failures and two episodes. All other tables
+The section shows capabilities, scores by rule, failures, two episodes, and overall scores by scenario. All other tables
 and charts are folded.
 """
 

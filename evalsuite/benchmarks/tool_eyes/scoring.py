@@ -81,8 +81,8 @@ LONGEST_IN_LOG = 200
 def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
     """Return the scores that need no judge, each in [0, 1].
 
-    `format_alignment` is N_valid / N. `reality` is the mean over the valid turns, or 0 if no turn is valid. `finished`
-    is 1 if the model called finish within the limit of turns.
+    `format_alignment` is the share of valid turns. `reality` is the mean share of real calls over valid turns, or 0 if
+    no turn is valid. `finished` is 1 if the model called finish within the limit of turns.
     """
     steps = read_steps(transcript)
     valid = [step for step in steps if step.is_valid]
@@ -96,8 +96,8 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # 
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
     """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
 
-    An episode costs 3 questions, one per call of a valid turn with a thought, and one about the answer if the
-    episode is finished. `match` is missing if no turn is valid, `quality` if the episode is not finished.
+    An episode costs 3 questions to the judge, plus one per call of a valid turn with a thought, plus one about the
+    answer if the episode is finished. `match` is missing if no turn is valid, `quality` if the episode is not finished.
     """
     questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
     chain = questions.list_thoughts(questions.steps)

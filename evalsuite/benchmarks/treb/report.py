@@ -429,7 +429,7 @@ def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
 
 
 def make_submission_line(record: Record, model: str) -> dict[str, Any]:
-    """Convert a record to a line of the submission: the answer, and all messages of the model with reasoning first."""
+    """Convert a record to a line of the submission, with the model's answer, messages and last reasoning."""
     transcript = record.transcript
     written = [message.content for message in transcript.messages if message.role == "assistant"] if transcript else []
     if transcript and transcript.reasoning:

@@ -114,7 +114,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
 
 
 def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a prompt whose table descriptions have at most about `tokens` tokens; the paper does not say how."""
+    """Make a function that writes prompts with table descriptions of about `tokens` tokens at most."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(
         instructions, REMINDER, sample, shorten_to_beginning(described, limit)

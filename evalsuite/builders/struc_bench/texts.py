@@ -241,7 +241,7 @@ def _split_cells(line: str, written: Format) -> list[str]:
 
 
 def _shares_cells(cells: Sequence[str], row: set[str]) -> bool:
-    """Tell whether a line repeats at least two cells of a row; its outermost cells may be part of a sentence."""
+    """Tell whether a line repeats at least two cells of a row; the line's outermost cells may include a sentence."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)

@@ -363,7 +363,7 @@ async def _make_record(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Make a question for a column's name, and the table without it; raise the last DraftDropped if no column fits."""
+    """Make a question for a column's name, and a table without this name; raise the last DraftDropped if none fits."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")

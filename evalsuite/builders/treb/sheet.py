@@ -124,7 +124,7 @@ class Sheet:
 
     @cached_property
     def group_columns(self) -> dict[str, list[str]]:
-        """The naming columns whose values occur at least twice on average; for each, its distinct values in order."""
+        """The columns of names in which values occur at least twice on average, with their distinct values in order."""
         groups = {}
         for name, cells in self.naming_columns.items():
             values = [cell for cell in cells if cell is not None]

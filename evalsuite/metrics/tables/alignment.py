@@ -33,11 +33,11 @@ MOST_LINES_AT_ONCE = 64
 MOST_CELLS = 40_000  # Maximum cells for a full alignment; larger tables are aligned more coarsely, block by block.
 MOST_ASSIGNED = 2_500
 """Maximum rows to pair by one assignment if order does not matter; in larger tables, equal rows are paired first."""
-MOST_CHARACTERS = 64  # Maximum characters of a value that count in its profile.
+MOST_CHARACTERS = 64  # Maximum characters of a value that `_make_profiles` counts.
 
 
 class TableAligner:
-    """Aligns two tables, also repeatedly; each table has at least one cell, and rows of equal length.
+    """Aligns two tables, each with at least one cell and with rows of equal length; may be used repeatedly.
 
     Attributes:
         is_full: whether both tables are small enough for a full alignment.

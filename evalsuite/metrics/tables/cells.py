@@ -268,7 +268,7 @@ def measure_cell_similarity(one: str, other: str) -> float:
 
 
 def _lacks_sign(value: str, target: str) -> bool:
-    """Tell whether two values differ only in the accents, or in the word for a missing value, of one side."""
+    """Tell whether one value differs from the other only by lacking accents or the word for a missing value."""
     if value.isascii() and target.isascii():
         return ABSENT_VALUE in (value, target) and "" in (value, target)
     plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}

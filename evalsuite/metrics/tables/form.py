@@ -113,7 +113,7 @@ def _list_table_facts(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # A span also counts as fulfilled if its text is repeated in each position.
+        # A span also counts as fulfilled if the span's text is repeated in each position that the span covers.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(normalise_cell, wanted.bold)):
         same = table is not None and Counter(map(normalise_cell, table.bold)) == bold

@@ -242,7 +242,7 @@ class LatexSource:
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
-        """Tell whether the token at this index is text whose characters can each be an argument."""
+        """Tell whether the token at this index is a text in which each character can be a macro's argument."""
         if place >= len(self.tokens) or self.tokens[place].kind != "text":
             return False
         return len(self.tokens[place].value) <= longest

@@ -400,7 +400,7 @@ def _join_wrapped_rows(
 
 
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split rows without the bars in code and formulas, if the rows then have the most frequent width."""
+    """Split rows but not at bars in code and formulas, if the rows then have the most frequent width."""
     widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
     widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
@@ -477,7 +477,7 @@ def _read_block(block: str) -> CellGrid | None:
 
 
 def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
-    """Add the missing blank cells at the ends of tab-separated lines, from the first line with tabs to any prose."""
+    """Add missing blank cells at the ends of tab-separated lines, from the first line with tabs up to any prose."""
     tabbed = [place for place, row in enumerate(rows) if len(row) > 1]
     if not tabbed or any(len(row) > len(rows[tabbed[0]]) for row in rows):
         return rows
@@ -555,7 +555,7 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
 
 
 def _find_printed_columns(lines: Sequence[str], least: int) -> list[int]:
-    """Find where the columns of a printed frame begin; a minus may take the place of the second space before it."""
+    """Find where the columns of a printed frame begin; a minus may replace the second space before a column."""
     unsigned, head = [MINUS.sub(" ", line) for line in lines], lines[0]
     gaps = set(_find_gaps(unsigned, 2))
     # pandas aligns to the right, so the name of a column ends where its body ends.
@@ -569,7 +569,7 @@ def _find_printed_columns(lines: Sequence[str], least: int) -> list[int]:
 
 
 def _find_gaps(lines: Sequence[str], least: int) -> list[int]:
-    """Find the starts of gaps: at least this many adjacent positions that are blank in all lines."""
+    """Find the starts of gaps: at least `least` adjacent positions that are blank in all lines."""
     blank = "".join("x" if "".join(column).strip() else " " for column in zip_longest(*lines, fillvalue=" "))
     return [gap.start() for gap in re.finditer(f"(?<=x) {{{least},}}(?=x)", blank)]
 

@@ -333,7 +333,7 @@ def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
 
 
 def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[Place]:
-    """Yield the lines of both sides in the wanted order; a line without a partner precedes its next aligned line."""
+    """Yield the lines of both sides in the wanted order; a line without a partner precedes the next aligned line."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
     for there in range(other):

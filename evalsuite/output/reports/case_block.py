@@ -107,7 +107,7 @@ def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
     uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
-    # Remove duplicates, because a missed gate's worst case may also be among the uncovered failures.
+    # Remove duplicates, because a missed gate's worst case may also be a failure that no gate covers.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
 
 

@@ -106,7 +106,7 @@ def render_passage(passage: Passage) -> str:
     words = passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST)
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
-    # Escape the title as HTML and remove empty lines, because in HTML Markdown's escapes would be visible.
+    # Escape the title as HTML and remove empty lines, because Markdown's escapes would be visible within HTML.
     summary = html.escape(" ".join(passage.title.split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 

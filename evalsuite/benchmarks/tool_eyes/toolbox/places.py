@@ -254,8 +254,8 @@ class Files:
 
 _RECORDS = _DATA / "records.json"
 _ROWS = 20
-# Limit per query, in thousands of SQLite's virtual-machine steps. It is a count, not a time, so that a query has the
-# same result on every machine.
+# Limit per query, in thousands of SQLite's virtual-machine steps. The limit is a count, not a time, so that a query has
+# the same result on every machine.
 _STEPS = 200
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 
