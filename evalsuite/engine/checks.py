@@ -210,7 +210,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     for sandbox, affected in needing.items():
         try:
             sandbox.set_defaults(tiers=read_tiers(settings.sandbox))
-            # Probe each remote sandbox separately, because the installed packages depend on its machine.
+            # Probe each remote sandbox separately, because the installed packages depend on the sandbox's machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
             sandbox.set_defaults(

@@ -265,8 +265,7 @@ class Gateway:
         absent = isinstance(error, Unreachable) and not upstream.answered
         # Count attempts that did not reach the server separately, because `failures` omits failures during an outage.
         retries.unreached += absent
-        # Also count the probes of all requests, because requests take turns at probing and each makes only a few
-        # attempts.
+        # Count the probes of all requests together, because requests take turns at probing, a few attempts each.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")

@@ -339,7 +339,7 @@ class Ledger:
     """Counts the money spent, and delays calls that might exceed the spend limit.
 
     A call's maximum cost is reserved before the call. Spending exceeds the limit only if servers ignore the maximum
-    length of answers, and at most by the cost of the overlong answers to calls in flight.
+    length of answers. The excess is at most the cost of the overlong answers to calls in flight.
 
     Args:
         limit: the spend limit in US dollars; None means no limit.

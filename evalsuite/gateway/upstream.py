@@ -135,7 +135,7 @@ class Upstream:
             self.limiter.note_refusal(call, error.retry_after)
 
     def describe_outage(self) -> str:
-        """Describe an outage: its start and the next probe; empty while the server is up."""
+        """Describe the server's outage by its start and the next probe; empty while the server is up."""
         down_for, next_try = self.limiter.breaker.down_for, self.limiter.breaker.next_try_in
         if down_for is None:
             return ""

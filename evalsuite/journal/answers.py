@@ -52,7 +52,7 @@ class Answers:
 
     Attributes:
         damaged: number of damaged answers found; the requests of these answers are sent again.
-        holds_older: whether some answers are stored under keys of older versions, which omit the draw.
+        holds_older: whether some answers are stored under keys of older versions, which do not number equal requests.
         tool_calls: the stored tool calls.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """

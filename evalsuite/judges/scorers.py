@@ -149,8 +149,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     otherwise 1. Only `simultaneous_summarizer` adds summaries, one after each turn except the last.
 
     Args:
-        roles: the number of predefined roles, or a list in the order of speaking: names of predefined roles, your
-            own names, or `DebaterRole` objects with your own prompts or models.
+        roles: the number of predefined roles, or a list in the order of speaking. Its entries are names of predefined
+            roles, your own names, or `DebaterRole` objects with your own prompts or models.
         strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: the number of turns of speaking; the last turn is the judgement.
         criteria: a question that is scored from 1 to 10, or a `Likert`; or a list of names and `Likert`, each with its

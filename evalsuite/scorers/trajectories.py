@@ -1,9 +1,8 @@
 """Scores episodes: compares the tool calls, or the final state of the world, with the expected calls or state.
 
-Precision is the share of the made calls that were expected. Recall is the share of the expected calls that were
-made. Each call counts once. The alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil
-et al., "The Berkeley Function Calling Leaderboard", ICML 2025): with the alternative `""`, the argument may be left
-out.
+Precision is the share of the made calls that were expected. Recall is the share of the expected calls that were made.
+Each call counts once. The alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil et al.,
+"The Berkeley Function Calling Leaderboard", ICML 2025). With the alternative `""`, the argument may be left out.
 """
 
 from __future__ import annotations
@@ -275,7 +274,7 @@ def tool_calls(
 
 @dataclass(frozen=True, slots=True)
 class ExpectState:
-    """Scores the final state of an episode's world; created by `expect_state`."""
+    """Scores the final state of a world (the object whose methods are an episode's tools); made by `expect_state`."""
 
     expected: Mapping[str, Any] | Callable[..., bool] | None = None
 

@@ -182,9 +182,10 @@ def conversation(
     A function or program gets the messages of the conversation in the OpenAI format at each turn; a service gets the
     user's message as `{input}`. A function's parameter `world` is the object that `world` makes.
 
-    The transcript's answer is the agent's last message. The transcript's facts contain the number of messages of the
-    user (`exchanges`), the reason for the conversation's end (`user`, `until`, `exchange limit`, `turn limit`, `time
-    limit`, `token limit`, `cost limit`), and the final `state` of the world if the world has a method `state()`.
+    The transcript's answer is the agent's last message. The transcript's facts contain `exchanges`, the number of
+    messages of the user, and `ended`, the reason for the conversation's end (`user`, `until`, `exchange limit`, `turn
+    limit`, `time limit`, `token limit` or `cost limit`). If the world has a method `state()`, the facts also contain
+    the world's final `state`.
 
     Args:
         agent: tools, `tool_loop(..., ending="text")` to configure the agent further, or `application(...)`.

@@ -131,7 +131,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tags of all cases: the faults that are injected into their worlds."""
+        """Tags for all cases, which name the faults that are injected into the cases' worlds."""
         faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
         return {"faults": ", ".join(faults)} if faults else {}
 

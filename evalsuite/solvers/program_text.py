@@ -38,8 +38,8 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# End tokens that chat templates leave in an answer, as a reversed pattern, because a search for the end of a text
-# would be quadratic in blanks.
+# End tokens that chat templates leave in an answer. The pattern is for the reversed text, because a search for the end
+# of a text would be quadratic in blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from evalsuite.sandbox import TableSource
     from evalsuite.solvers.program_text import FoundProgram
 
-# A template in which the sample's input replaces `{input}` and the description of the tables replaces `{tables}`; or a
-# function of (sample, description) that returns the user's message or a whole conversation.
+# A template, or a function of (sample, description of the tables). In a template, the sample's input replaces
+# `{input}`, and the description replaces `{tables}`. A function returns the user's message or a whole conversation.
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Returns a sample's tables, keyed by the variable names in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]

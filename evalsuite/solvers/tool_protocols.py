@@ -164,9 +164,9 @@ class ReAct:
 def read_turn(text: str) -> ParsedTurn:
     """Read one message of the model.
 
-    A turn is well-formed if it has the three keywords in order, a non-empty action, an input that parses as a JSON
-    object or a Python dict, and nothing but white space after the input. Text before `Thought:` is allowed. If there
-    are several faults, the reported fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
+    A well-formed turn has the three keywords in order and a non-empty action. The input must parse as a JSON object or
+    a Python dict, and only white space may follow. Text before `Thought:` is allowed. If there are several faults, the
+    reported fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
     """
     _, first, rest = text.partition("Thought:")
     thought, second, rest = rest.partition("Action:")

@@ -174,9 +174,9 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound of the interval is the farther of two candidates. The first candidate comes from the jackknife of log(1 -
-    AC1). The second candidate is the bound of the raw agreement, converted to AC1 with the agreement by chance held
-    fixed, as in `clustered_kappa`.
+    Each bound of the interval is the farther of two candidates. The first candidate for a bound comes from the
+    jackknife of log(1 - AC1). The second candidate is a bound of the raw agreement, converted to AC1 with the agreement
+    by chance held fixed, as in `clustered_kappa`.
 
     Args:
         categories: see `gwet_ac1`.
@@ -331,7 +331,7 @@ def kappa_lower_bound(
     two sides, and s is the raters' mean share of labels on one side. The share s counts the items with both labels on
     one side, plus half of the items on which the labels differ. An exact lower bound is used for the share of items
     whose labels by both raters are on one side of a cut. Half of the error probability is spent on the observed
-    disagreement, and half on the shares of both sides of each cut (Bonferroni), so that rare labels widen the interval.
+    disagreement, and half on the shares of both sides of each cut (Bonferroni). So rare labels widen the interval.
 
     Args:
         cuts: the labels on one side of each cut. If empty (for plain kappa), one cut separates the most frequent label

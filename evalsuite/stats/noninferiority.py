@@ -429,8 +429,8 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
     - `undecided`: the metric is neither `no worse` nor `worse`; see `NonInferiority.detectable`.
 
     Apart from the tests' approximations, the probability that any metric is called worse although the models are equal
-    is at most (1 - confidence) / 2. The same bound holds for the probability that any metric is called no worse
-    although it lost the margin.
+    is at most (1 - confidence) / 2. The probability that any metric is called no worse although it lost the margin has
+    the same bound.
 
     Args:
         comparisons: one comparison per metric.

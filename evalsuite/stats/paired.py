@@ -126,10 +126,10 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
     """Compute the interval of all differences d that Tango's two-sided score test would not reject.
 
     The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the maximum-likelihood probability of a
-    loss under a true difference of d: the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won + lost) d and
-    C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions for the
-    paired-sample design" (Statistics in Medicine 17, 1998, p. 891). For example, 100 unchanged answers give an interval
-    that still contains a drop of 0.037.
+    loss under a true difference of d. This q is the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won +
+    lost) d and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions
+    for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891). For example, 100 unchanged answers give an
+    interval that still contains a drop of 0.037.
 
     Args:
         lost: the number of cases that went from 1 to 0.

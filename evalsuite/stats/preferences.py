@@ -97,7 +97,8 @@ def bradley_terry(
         comparisons: first player, second player, and the outcome: 1 if the first wins, 0.5 for a tie, 0 for a loss.
         clusters: the cluster of each comparison, such as its sample; None if all are independent.
         confidence: the confidence of each interval. In simulations, 95% intervals of 10 to 100 samples cover the true
-            rating in 94% or more, but only in 90% to 95% if one side wins 98% of the comparisons of most pairs.
+            rating in 94% or more. If one side wins 98% of the comparisons of most pairs, the coverage is only 90% to
+            95%.
 
     Returns:
         The players' ratings, the best player first.

@@ -3,7 +3,7 @@
 The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. So a run may
 stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
 cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases drawn
-from a known number, give this number as `population`: the interval is then about the mean of these cases, and shrinks
+from a known number, give this number as `population`. The interval is then about the mean of these cases, and shrinks
 to this mean.
 
 An empty interval means that the true mean was excluded (which is improbable, see above) or that the order was not
@@ -183,10 +183,10 @@ class BoundedSequence:
     For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
     m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. So m is excluded for good once
     a gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The stake on the t-th score is
-    sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores; the stake is at most 0.5 /
-    m or 0.5 / (1 - m). The supposed means are thousandths of the range. Waudby-Smith and Ramdas, "Estimating means of
-    bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations, the
-    part on sampling without replacement).
+    sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores. For a supposed mean m, the
+    stake is at most 0.5 / m or 0.5 / (1 - m). The supposed means are thousandths of the range. Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital;
+    for populations, the part on sampling without replacement).
 
     Args:
         low: the lowest possible score.

@@ -328,7 +328,7 @@ def tool(
     The tool's parameters come from the signature, their descriptions from the docstring (Google, NumPy or Sphinx
     style). Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and sequences of these, unions
     with None, and all types that pydantic supports, such as an Enum, a date, a dataclass, a TypedDict or a pydantic
-    model. The function is called with values of these types.
+    model. The function is called with values of the annotated types.
 
     Args:
         function: the decorated function, if the decorator is used without parentheses.

@@ -1,9 +1,9 @@
 """Runs within the sandbox: imports one published tool.py and calls one of its functions.
 
-Reads `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}` from standard input and writes two
-lines to standard output: one when the driver starts, one with `{"result": ...}`, `{"error": ...}` or, if the file or a
-package that it imports is missing, `{"missing": ...}`. The host passes this file as source text, so the file imports
-nothing of evalsuite.
+Reads `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}` from standard input. Writes two lines to
+standard output: the first when the driver starts, the second with `{"result": ...}` or `{"error": ...}`. If the file or
+a package that it imports is missing, the second line is `{"missing": ...}`. The host passes this file as source text,
+so the file imports nothing of evalsuite.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Simulator:
     max_tokens: int = 512  # Limit of an answer in tokens.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the simulator's answer, if possible from the library; every epoch gets the same answer."""
+        """Return the simulating model's answer, if possible a stored one; every epoch gets the same answer."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find(question)
@@ -134,7 +134,7 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Lets the simulator answer each call from the tool's document."""
+    """Lets a model answer each call in place of the tool, based on the tool's document."""
 
     simulator: Simulator
     kind: str = "simulated"
