@@ -320,7 +320,7 @@ class JudgedReward:
 
 
 def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
-    """Tell whether the agent or the customer took each action.
+    """Tell whether every action was taken, either by the agent or by the customer.
 
     As in tau2-bench, only the arguments that an action lists in `compare_args` are compared; without this list, all
     arguments of the made call are compared.

@@ -115,7 +115,7 @@ class _Attack:
             *suite,
         ]
         if Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
-            # Files that came with the run may lie beside its folder.
+            # Files that came with the run may lie beside the run's folder.
             command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else {}
         ended = run_program(command, {**os.environ, **fault})

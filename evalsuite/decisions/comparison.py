@@ -380,7 +380,7 @@ GROUPING = "cluster"  # The tag that groups related cases into clusters; its val
 
 @dataclass(frozen=True, slots=True)
 class ComparedSlice:
-    """A comparison of two runs on the questions whose tag has one value."""
+    """A comparison of two runs on the questions with one value of a tag."""
 
     subject: ComparedMetric
     tag: str  # The name of a tag, or of an entry in the samples' metadata.

@@ -358,7 +358,7 @@ def _describe_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Change a met gate to `no data` if the worst possible values for the missing scores would change its outcome."""
+    """Change a met gate to `no data` unless the gate is met even with the worst values for the missing scores."""
     ledger = _write_ledger(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:

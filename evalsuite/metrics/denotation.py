@@ -3,7 +3,7 @@
 
 Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL 2015).
 Accents, letter case, citations, and details in parentheses at the end do not matter. Numbers are equal within 1e-6, and
-an answer to a question with several values must give each of them. Unlike in the official evaluator, numbers may have
+if the target has several values, the answer must give each value. Unlike in the official evaluator, numbers may have
 units, words of magnitude or Chinese numerals, dates may have any usual form, and lists any usual separator.
 """
 
@@ -248,7 +248,7 @@ def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
 
 
 def _read_printed_array(text: str) -> tuple[str, list[str]]:
-    """Return the text between brackets, and the values, of a printed array, collection or pandas Series."""
+    """Return the text between the brackets of a printed array, collection or pandas Series, and the values."""
     body = _SERIES_END.sub("", re.sub(r"^<\w+>\n", "", text))
     if body != text and not body.startswith("["):
         return text, [parts[1] for line in body.split("\n") if len(parts := re.split(r"\s{2,}", line, maxsplit=1)) > 1]

@@ -1,4 +1,4 @@
-"""Read the prompts that ChatEval's authors released in their repository; each setting has a file `config.yaml`."""
+"""Read the prompts that ChatEval's authors released in their repository; each `config.yaml` configures one panel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
-OTHER_FORM = "direct_pair_comparison"  # Folders of this name have settings that request a verdict instead of scores.
+OTHER_FORM = "direct_pair_comparison"  # Folders of this name have panels that give a verdict instead of scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class AuthorsWording(Wording):
 
 
 def read_settings(folder: Path | None) -> list[AuthorsSetting]:
-    """Read all settings that compare answers by scores, or that score dialogue responses."""
+    """Read all panel configurations that compare answers by scores, or that score dialogue responses."""
     files = sorted((folder / FOLDER).rglob("config.yaml")) if folder else []
     texts = {file: read_text(file) for file in files if OTHER_FORM not in file.parts}
     return [
@@ -139,10 +139,10 @@ def _find_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:
-    """Choose the setting of a `paper:` mode for each aspect; comparisons have the single aspect ''.
+    """Choose the panel configuration of a `paper:` mode for each aspect; comparisons have the single aspect ''.
 
-    The result is empty if any aspect lacks a setting with the mode's strategy, roles and turns. If several settings
-    fit, settings for the paper's data come first, then settings without roles, then the alphabetically first file.
+    The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. If several fit,
+    configurations for the paper's data come first, then those without roles, then the alphabetically first file.
     """
     fitting = [setting for setting in settings if _is_template(setting.template, task) and _fits_mode(setting, mode)]
 
@@ -150,7 +150,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
         has_role = len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
         return f"/{SETS[task]}/" not in setting.file, has_role, setting.file
 
-    # A folder in a file's path has the name of the aspect that the setting scores.
+    # A folder in a file's path has the name of the aspect that the panel scores.
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
     by_aspect = {
         aspect: setting

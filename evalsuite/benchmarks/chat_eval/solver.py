@@ -169,7 +169,7 @@ class AsJudge:
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
     def _make_papers_judge(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Judge:
-        """Make the paper's judge; use the authors' prompts if the released files have the mode's setting."""
+        """Make the paper's judge; use the authors' prompts if the released files have a configuration for the mode."""
         options: dict[str, Any] = {"attempts": self.attempts, "seed": self.seed, "interim": mode.ballots}
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if chosen := choose_settings(self.released, mode, task):

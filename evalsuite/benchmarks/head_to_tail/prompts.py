@@ -137,8 +137,8 @@ class PromptMode:
     """The options of a mode's prompt."""
 
     description: str
-    # The value `general` shows two questions of general knowledge, one of them unanswerable. With `template`, another
-    # question of the same template replaces the answerable question.
+    # With `general`, the prompt shows two questions of general knowledge, one of them unanswerable. With `template`,
+    # another question of the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
     # With `unsure`, the prompt asks the model to say "unsure" if it does not know; with `guess`, to guess.

@@ -83,7 +83,7 @@ def _tabulate(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], list[Cell]],
 ) -> Table:
-    """Make a table with a row per value and line; a second column names the line if there are several lines."""
+    """Make a table with a row per value and line (run or mode); a second column names the line if there are several."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [
@@ -148,9 +148,9 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
 
-# The paper's studies. Each function returns a table, or None if the runs lack the needed data. Comparing rules with the
-# judge needs several runs, stability needs several epochs, and prompts need several modes. Very popular entities and
-# predicates need the files that `evalsuite build` writes beside the questions.
+# The paper's studies. Each function returns a table, or None if the runs lack the needed data. To compare rules with
+# the judge, several runs are needed; to measure stability, several epochs; to compare prompts, several modes. The
+# tables of very popular entities and of predicates need the files that `evalsuite build` writes beside the questions.
 
 # As in the paper, the table of open-domain questions does not separate natural questions.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
@@ -251,7 +251,7 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on questions of both, mode by mode (Table 7); None without such questions."""
+    """Compare each run with the first run on shared questions, mode by mode (Table 7); None if none are shared."""
     rows: list[list[Cell]] = []
     first = _group_by_mode(views[0])
     for view in views[1:]:

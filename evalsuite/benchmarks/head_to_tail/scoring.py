@@ -38,7 +38,7 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return the rule scorers, and a scorer of `accuracy` and `hallucination`: the judge if any, else exact match."""
+    """Return the rule scorers, and a scorer of `accuracy` and `hallucination`: the run's judge, or else exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(read_paper_prompts(setup.data, setup.modes, judged=True)))
@@ -79,7 +79,7 @@ class ByJudge:
     paper: PaperPrompts | None = None
 
     def asks(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge must judge an answer; people label only these answers."""
+        """Tell whether an answer needs the judge; people label only the answers that need the judge."""
         return not is_answer_missing(sample, transcript)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
@@ -114,8 +114,8 @@ def clean_answer(transcript: Transcript) -> str:
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether the answer is missing.
 
-    A right answer is never missing, because a film's name may be "Unknown". "None" is not missing if the question asks
-    for a number or for something that may not exist ("Which awards, if any, did it win?").
+    A right answer never counts as missing, because a film may be called "Unknown". "None" is not missing if the
+    question asks for a number or for something that may not exist ("Which awards, if any, did it win?").
     """
     answer = clean_answer(transcript)
     if normalise_answer(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
@@ -176,8 +176,8 @@ _ATTEMPT = re.compile(
     r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно)\b"
     r"|但|可能|也许|也許|たぶん|おそらく"
 )
-# The end of an abstention's sentence, and the rest of the line. A comma counts as an end only after the bare word,
-# because "I'm sorry, I don't know" is a single abstention.
+# The end of an abstention's sentence, and the rest of the line. A comma counts as an end only after "unsure" or "not
+# sure", because "I'm sorry, I don't know" is a single abstention.
 _AND_THEN = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",

@@ -120,7 +120,7 @@ class StrucBenchOptions:
     each: int = 0  # Maximum items per format; 0 means no limit. The default is 4 for shipped samples, else 0.
     # Maximum tokens of an answer; by default 1.5 times the wanted table's tokens, but at least `least_tokens`.
     max_tokens: int | None = None
-    least_tokens: int = 2048  # Minimum of the default limit, so that a model can reason before the table.
+    least_tokens: int = 2048  # Minimum of the default token limit, so that a model can reason before the table.
     temperature: float | None = 0.0
     row_order: bool = True  # Whether rows must be in the wanted order; RotoWire's texts give no order.
     bertscore: str | None = None  # Folder of an encoder; None leaves out BERTScore.

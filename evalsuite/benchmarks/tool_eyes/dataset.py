@@ -98,8 +98,8 @@ class ToolEyesOptions:
     recording: str | None = None  # For `recorded`: the folder of the run whose observations are replayed.
     library: str | None = None  # For `live`: the published folder `Tool_Library`, which contains the `tool.py` files.
     allow_network: bool = False  # For `live`: must be True, because live tools call services on the internet.
-    # For `live`: whether to run tools that execute code written by the model. False leaves out queries with such tools;
-    # None raises an error if there are such queries.
+    # For `live`: whether to run tools that execute code written by the model. False leaves out queries with tools that
+    # execute code; None raises an error if a query has such a tool.
     allow_code: bool | None = None
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
     # Maximum consecutive malformed turns before an episode ends; None means no limit, as in the paper.
@@ -162,7 +162,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute code of the model, if the options require this."""
+    """Leave out queries whose live tools execute code of the model, if the options exclude such tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = executing_files(Path(options.library)) & {query.subject for query in queries}

@@ -53,7 +53,7 @@ class Thesis:
     schools: tuple[str, ...]
 
     def write_question(self, subject: str) -> RawQuestion:
-        """Make a question about the `title`, `year` or `school` of the thesis; return it with its answers."""
+        """Make a question about the `title`, `year` or `school` of the thesis; return the question with its answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
         questions: dict[str, tuple[str, Iterable[Answer | None]]] = {

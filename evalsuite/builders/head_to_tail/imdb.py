@@ -89,7 +89,7 @@ class Title:
         return self.year is not None and self.year <= LAST_YEAR
 
     def write_name(self) -> str | None:
-        """Return the name, with the year if other titles share the name; None if other titles share both."""
+        """Return the name, with the year if other titles share the name; None if other titles share name and year."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None

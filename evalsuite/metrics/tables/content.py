@@ -297,8 +297,8 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
     """Rate the names of aligned lines, each given by its position in both tables.
 
     A row or column under another line's name counts 0.0, because its values are then wrong statements. A name with a
-    typo counts 1.0, because its cell already counts as wrong. A name that is blank on one side counts 1.0 if a span
-    covers its position.
+    typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on one side counts 1.0 if
+    a span covers its position.
     """
     known = [
         (place, beside, "" if place is None else left.get_value(place), right.get_value(beside))

@@ -61,7 +61,7 @@ def make_form_facts(
 
 
 def describe_form(wanted: MarkupReading) -> str:
-    """Describe a reference's format by its facts, one sentence per line."""
+    """Describe a reference's format by the sentences of its checklist, one per line."""
     from evalsuite.metrics.tables.content import compare_content
 
     facts = make_form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))

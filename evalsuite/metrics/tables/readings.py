@@ -468,7 +468,7 @@ def _read_block(block: str) -> CellGrid | None:
     delimiter, parsed, rows = max(found, key=lambda one: (one[0] == "\t" and bool(one[2]), len(one[2])))
     if not rows:
         return None
-    # The line above may be the name of the table.
+    # The line above the first row may be the table's name.
     above = parsed.index(rows[0]) - 1
     name = normalise_text(delimiter.join(parsed[above]).strip("#*_:` \t")) if above >= 0 else ""
     return CellGrid(

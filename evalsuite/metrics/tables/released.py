@@ -154,7 +154,7 @@ READINGS, FEWEST_READINGS = 20, 50_000
 
 
 class LatexTable(NamedTuple):
-    """The compared parts of a table: rows without blank cells, the caption, and the text of the column alignment."""
+    """The compared parts of a table: rows (blank cells left out), caption, and the text of the column alignment."""
 
     rows: list[list[str]]
     caption: str = "None"
