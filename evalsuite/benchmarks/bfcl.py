@@ -316,7 +316,7 @@ def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any],
 def is_same_value(value: Any, accepted: Any, *, within: bool = False) -> bool:
     """Tell whether an argument's value equals an accepted value.
 
-    Texts are compared without case, spaces and the signs , . / - _ * ^. An int is accepted for a float. A float is
+    Texts are compared without case, spaces and the characters `,./-_*^`. An int is accepted for a float. A float is
     accepted for an int only within an object, because the leaderboard does not check types within objects. In an
     object, each field has its own accepted values.
     """

@@ -250,7 +250,7 @@ class Reward:
 
     async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether all assertions of the task hold in a fresh world after the transcript's calls."""
-        # Leave out calls of unknown tools, because they had no effect.
+        # Leave out calls of unknown tools, because such calls had no effect.
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]

@@ -219,7 +219,7 @@ class _JudgeCalls:
 
 @dataclass(frozen=True, slots=True)
 class _MutationTest:
-    """Tests whether a judge detects corruptions of good answers, and whether tricks change its verdicts."""
+    """Tests whether a judge detects corruptions of good answers and resists tricks such as persuasion."""
 
     asking: _JudgeCalls
     scorer: JudgedScorer

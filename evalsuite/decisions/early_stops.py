@@ -1,8 +1,8 @@
 """Decide gates during a run, by confidence sequences, which stay valid regardless of the number of checks.
 
-If all scores are 0 or 1, they use Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie between 0
-and 1, all scores use the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The
-cases run in random order, so the finished cases represent all cases.
+If all scores are 0 or 1, the sequence is Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie
+between 0 and 1, the sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686
+(`stats.BoundedSequence`). The cases run in random order, so the finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
 known number of cases (`population=`) are narrower. Cases with errors and skipped cases have no score, so the number of

@@ -43,8 +43,8 @@ class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
     Each token of one text is matched with the token of the other text whose contextual embedding has the
-    greatest cosine. As in the authors' package, the special tokens at the beginning and end of a text can be
-    matched with other tokens, but their own cosines do not count in the means.
+    greatest cosine. As in the authors' package, other tokens can be matched with the special tokens at the beginning
+    and end of a text, but the special tokens' own cosines do not count in the means.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:

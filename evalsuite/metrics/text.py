@@ -24,7 +24,7 @@ from evalsuite.core.errors import ScoringError
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 WIDE = frozenset(map(chr, FULL_WIDTH))
 HAN = re.compile(r"[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-AT_ONCE = 2000  # Maximum characters of a call to jieba, because its time grows with the square of the length.
+AT_ONCE = 2000  # Maximum characters of a call to jieba, because jieba's time grows with the square of the length.
 
 
 def normalise_characters(text: str) -> str:
@@ -139,7 +139,7 @@ def normalise_answer(text: str) -> str:
     """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
     Beyond ASCII: accents are composed (NFC) and kept, full-width forms become ASCII, and Unicode's categories P are
-    punctuation, too. Unlike SQuAD's script, this function never empties a text: if no other words are left (as in the
+    punctuation, too. Unlike SQuAD's script, this function never empties a text. If no other words are left (as in the
     answers "A" and "?"), articles stay; if nothing at all is left, punctuation stays, too.
     """
     lower = normalise_characters(text).lower()

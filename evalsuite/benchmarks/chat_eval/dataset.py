@@ -97,7 +97,7 @@ def read_pairs(folder: Path) -> list[Sample]:
             id=f"pair-{number}",
             input=read_field(question, "text", str, questions, place),
             target=verdict,
-            # The modes of a run judge the same answers, so they share a cluster.
+            # The modes of a run judge the same answers, so the cases of all modes share a cluster.
             tags={"task": "pairs", "category": category, "cluster": f"pair-{number}"},
             metadata={
                 "answers": [answer["text"] for answer in both],

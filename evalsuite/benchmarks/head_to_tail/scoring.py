@@ -1,7 +1,7 @@
 """Scores answers as right, hallucinated or missing, by rules and by a judge if the run has one.
 
-Each scorer returns shares per case, so means over cases are the paper's rates: accuracy A, hallucination rate
-H = 1 - A - M and missing rate M, all in [0, 1].
+Each scorer returns shares per case, so means over cases are the paper's rates, all in [0, 1]: accuracy A, missing rate
+M and hallucination rate H = 1 - A - M.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ FIVE_EXAMPLES = tuple(_read_examples())
 
 
 class ToolEyesSolver:
-    """Runs each sample in the sample's mode; episodes do not share shipped tools or the view of a recording."""
+    """Runs each sample in the sample's mode; each episode has its own shipped tools and view of a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data

@@ -192,7 +192,7 @@ def _list_texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> lis
 
 def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
     if "answer" not in raw:
-        # The leaderboard's test set has no references, so its answers are not scored.
+        # The leaderboard's test set has no references, so answers to its questions are not scored.
         if raw.get("number_answer") in {None, ""}:
             return ""
         return read_field(raw, "answer", str, source.path, source.where)

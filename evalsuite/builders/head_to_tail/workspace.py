@@ -86,9 +86,9 @@ def _open_database(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # Disable join reordering, because the planner does not know the size of a stream: in a join with a small table, the
-    # database would hold the stream in memory instead of the table. So queries in this package name the larger side of
-    # a join first.
+    # Disable join reordering, because the planner does not know the size of a stream. In a join of a stream with a
+    # small table, the database would hold the stream in memory instead of the table. So queries in this package name
+    # the larger side of a join first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 

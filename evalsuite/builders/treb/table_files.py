@@ -35,7 +35,7 @@ def list_files(folder: Path) -> list[Path]:
     """List the files of a folder that may hold tables, by name.
 
     Raises:
-        DatasetError: the folder does not exist or has no such file.
+        DatasetError: the folder does not exist, or contains no file that may hold tables.
     """
     kinds = (*TEXTS, *WORKBOOKS, *DATABASES)
     if folder.is_dir() and (files := sorted(path for path in folder.iterdir() if path.suffix.lower() in kinds)):

@@ -33,7 +33,7 @@ class FormFact:
     """One line of the checklist.
 
     Attributes:
-        name: the kind of fact; several tables may have facts of the same kind.
+        name: the kind of fact, such as `spans`; several tables may have facts of the same kind.
         text: the fact about the reference, as an English sentence without its full stop.
         fulfilled: whether the fact is also true of the prediction.
     """

@@ -33,8 +33,8 @@ class CellGrid:
             contains the names of the columns.
         name: the line above a raw-text table, or the caption of an HTML or LaTeX table; empty without a name.
         alignment: one letter per column in LaTeX (`l`, `c`, `r`, `p`, ...), without rules and widths.
-        head_rows: the number of head rows: in raw text the rows above the line of dashes, in HTML the rows in `thead`
-            or with only `th` cells, in LaTeX the rows above the first rule that has rows on both sides.
+        head_rows: the number of head rows. In raw text, these are the rows above the line of dashes; in HTML, the rows
+            in `thead` or with only `th` cells; in LaTeX, the rows above the first rule that has rows on both sides.
         spans: the cells that cover several positions.
         bold: the texts of the cells that are at least partly bold.
         rules: the number of horizontal lines (LaTeX); 1 for an HTML table with a border.

@@ -142,8 +142,8 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     """Remove everything but the markup from an answer.
 
     If code fences contain such markup, only their contents are read; otherwise, the whole answer is read. Everything
-    before the first and after the last piece of markup is removed; a piece is a tag in HTML, an environment in LaTeX,
-    and in raw text a row or the name above a table. Stripping a stripped answer changes nothing.
+    before the first and after the last piece of markup is removed. A piece is a tag in HTML, an environment in LaTeX,
+    and a row or the name above a table in raw text. Stripping a stripped answer changes nothing.
 
     Args:
         answer: the model's answer.

@@ -112,9 +112,9 @@ class ReleasedPage:
         """Return the flattened tag tree of the released script, with one character per tag.
 
         For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the
-        subtree, and adds a closing tag. So the result for a node contains two parts for each child: the
-        child's tags around the result for the child, and that result once more, because the child's
-        descendants are also descendants of the node.
+        subtree, and adds a closing tag. So a node's result contains two parts for each child. The first part is the
+        child's tags around the child's result. The second part is the child's result alone, because the child's
+        descendants are also the node's descendants.
         """
         walks: list[list[str]] = [[]]
         lengths = [0]
@@ -304,8 +304,8 @@ def _cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
     The script searches in the lower-case text but cuts the original text; if lower-casing changes the length
-    (İ), the cuts are wrong. A missing name has the index -1, which is used like any other index: a search from
-    -1 sees only the last character, and a slice that ends at -1 lacks the last character.
+    (İ), the cuts are wrong. A missing name has the index -1, which is used like any other index. A search from -1 sees
+    only the last character, and a slice that ends at -1 lacks the last character.
     """
     lower = text.lower()
     team = lower.find("team")

@@ -53,12 +53,12 @@ class TableMatch:
 
     @property
     def form(self) -> float:
-        """The share of fulfilled facts, halved for broken markup."""
+        """The share of fulfilled facts of form, halved for broken markup."""
         return self._share_fulfilled(self.facts)
 
     @property
     def printed_form(self) -> float:
-        """The share of fulfilled facts among those that every markup can express, halved for broken markup."""
+        """The share of fulfilled facts of form, of those that every markup can express; halved for broken markup."""
         return self._share_fulfilled([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
     def _share_fulfilled(self, facts: Sequence[FormFact]) -> float:
@@ -82,9 +82,8 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: the score in [0, 1]: content times the weighted mean of content (weight 3) and form (weight 1). Form here
-            counts only facts that are visible in the printed table. So form without content scores 0, and half of the
-            content scores less than 0.5.
+        value: the score in [0, 1], content * (3 * content + form) / 4. Here, form counts only facts that are visible in
+            the printed table. So form without content scores 0, and half of the content scores less than 0.5.
         content: the F1 of aligned cells compared by value, in [0, 1]; a value under the name of another row or column
             counts two thirds.
         form: the share of facts of form (statements about the reference's layout and markup) that the prediction
@@ -139,7 +138,7 @@ class TableScore:
         return "\n".join([*lines, "", LEGEND, "", self.signature])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, facts, differing cells and signature as plain data for JSON."""
+        """Return the scores, the facts of form, the differing cells and the signature as plain data for JSON."""
         return {
             "value": self.value,
             "content": self.content,

@@ -1,1 +1,1 @@
-"""Convert records to tallies, and tallies to tables, charts, verdicts and Markdown."""
+"""Convert records to tallies of scores, and tallies to tables, charts, verdicts and Markdown."""

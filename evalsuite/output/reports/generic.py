@@ -199,7 +199,7 @@ class CaseMetric:
 
     name: str  # The metric's name in gates and tables.
     measure: Measure  # Computes the metric from a tally of cases; returns None if the metric is undefined.
-    draw: _Draw | None = None  # Makes further tables and charts from a benchmark's name and a run's view, if given.
+    draw: _Draw | None = None  # If given, makes more tables and charts from a benchmark's name and the view of a run.
     lower_is_better: bool = False  # Whether lower values are better.
     # Lowest and highest possible value, to express a loss as a share of the range; None if the metric is unbounded.
     range: tuple[float, float] | None = None
@@ -210,7 +210,7 @@ class CaseMetric:
 
 
 def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Convert a function of a tally to a metric with the function's name; return a metric unchanged."""
+    """Convert a function of scored cases to a metric with the function's name; return a metric unchanged."""
     if isinstance(metric, CaseMetric):
         return metric
     name = str(getattr(metric, "__name__", "<"))

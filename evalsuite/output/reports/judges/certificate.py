@@ -87,7 +87,7 @@ def make_certificate(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Section:
-    """Make the report section with the certificate of these judges.
+    """Make the report section about these judges' agreement with people, with each other and with themselves.
 
     Args:
         people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
