@@ -278,7 +278,7 @@ class RayCluster:
 
     @property
     def is_on_one_host(self) -> bool:
-        """Whether every node is on this host, so that its loopback can be reached."""
+        """Whether every node is on this host and so can reach this host's loopback."""
         own_address = self._ray.util.get_node_ip_address()
         return all(node["NodeManagerAddress"] == own_address for node in self._list_alive())
 
@@ -317,7 +317,7 @@ class RayCluster:
         return result
 
     def close(self) -> None:
-        """Disconnect from the cluster; end it if this process started it."""
+        """Disconnect from the cluster; end the cluster if this process started it."""
         self._ray.shutdown()
 
 

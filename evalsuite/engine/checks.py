@@ -268,7 +268,7 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str
 
 
 def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    """Return a message if a gate is on a metric that its benchmark lacks, or its threshold is outside of the range.
+    """Return a message if a benchmark lacks the metric of a gate, or if the gate's threshold is out of range.
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """

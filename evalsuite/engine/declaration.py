@@ -91,8 +91,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             If `samples` is None, this is the name of a benchmark of evalsuite or of an installed package.
         samples: a list, `LazySamples`, or a generator or function that yields the samples, whose ids must be unique.
             With `--limit`, only the first samples of a generator are read.
-        solver: makes the transcripts: a solver of evalsuite, or any plain or async function of (sample, model) that
-            returns text or a Transcript. With None, the test itself calls the fixture `model`.
+        solver: a solver of evalsuite, or any plain or async function of (sample, model) that returns text or a
+            Transcript. With None, the test itself calls the fixture `model`.
         scorers: functions or objects that score the transcripts.
         epochs: the number of repetitions of each sample, unless `--epochs` overrides the number.
         at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)  # The stage of cases that run first; a stage is (epoch, whether beyond `--limit`).
+FIRST = (1, False)  # The stage of the first cases; a stage is the pair (epoch, whether the case is beyond `--limit`).
 
 
 class EarlyEnding:

@@ -75,8 +75,8 @@ def evaluate(
     scored case passes.
 
     If an event loop is running (in a notebook or async function), the run uses a new thread and `evaluate` returns at
-    once. In this case, `await` the run, or read a result, which waits for the end. In a script, `evaluate` waits for
-    the run's end. An interruption ends the run; received answers are kept, and `resume` continues the run.
+    once. With a running event loop, `await` the run, or read a result, which waits for the end. In a script, `evaluate`
+    waits for the run's end. An interruption ends the run; received answers are kept, and `resume` continues the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.

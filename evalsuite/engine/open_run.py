@@ -88,7 +88,7 @@ class RunGateway:
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
-        """Return the backend to use: another one if the settings choose a replay, a gateway service or batches."""
+        """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
 
@@ -150,7 +150,7 @@ class RunGateway:
         self.background.close()
 
     async def _release_batches(self, pending: PendingBatches) -> None:
-        """End the calls that wait for a batch, because they delay the end; the next session collects the answers."""
+        """End the calls that wait for a batch, which would delay the end; the next session collects the answers."""
         from evalsuite.journal.batches import Batches
 
         pending.release()
@@ -360,7 +360,7 @@ class OpenRun:
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _note_scores(self, plain: Mapping[str, Any]) -> None:
-        """Check that the gates' metrics exist, and note cases below their threshold, which `--lf` may rerun."""
+        """Check that the gates' metrics exist, and note cases below their threshold for a rerun by `--lf`."""
         benchmark = plain["benchmark"]
         if plain["excused"] == "gate":
             self.below.setdefault(benchmark, []).append(plain["case"])
@@ -445,7 +445,7 @@ def _write_timestamp(moment: datetime) -> str:
 
 
 def _collect_remarks(journal: Journal, counted: CountedRecords) -> list[str]:
-    """Collect remarks for the report about left-out cases, refused requests, and damage to the journal."""
+    """Collect the report's remarks about left-out cases, refused requests, and damage to the journal."""
     lines = []
     if counted.left_out:
         lines.append(

@@ -188,7 +188,7 @@ def _take_lease(settings: Settings) -> Lease | None:
 
 
 def make_importable(settings: Settings, root: Path) -> None:
-    """Add the root directory, which may contain a model function's module, to `sys.path` if a model is a function."""
+    """Add the root directory to `sys.path` if a model is a function, because the function's module may be there."""
     names = (getattr(settings, option) or "" for option in MODELS)
     if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
         sys.path.insert(0, str(root))

@@ -46,7 +46,7 @@ class SolvedCase:
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The part of `usage` for calls of judges.
-    simulator_usage: Usage  # The part of `usage` of models that played users or tools.
+    simulator_usage: Usage  # The part of `usage` for models that simulated users or tools.
     seconds: float  # Wall-clock time of solving and judging, including waits for the limiter.
     solving_seconds: float  # Seconds until the answer was complete, without the calls' waits for the limiter.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
@@ -57,7 +57,7 @@ class RunModels:
     """Provides the run's models to cases."""
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
-        # Remove logins from the addresses, because only the gateway needs them.
+        # Remove logins from the addresses, because only the gateway needs the logins.
         self._asker, self._settings, self._model = asker, make_public_settings(settings), model
         self._overrides = self._settings.model_params
 

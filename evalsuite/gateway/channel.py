@@ -95,7 +95,8 @@ class ChannelAsker:
 class ChannelServer:
     """Answers one worker's requests in the controlling process.
 
-    Each worker has its own sending thread, because a worker that is stopped or busy in C must not delay others.
+    Each worker has its own sending thread, because a worker that is stopped or busy in C must not delay the other
+    workers.
     """
 
     def __init__(self, channel: Channel, background: BackgroundLoop, gateway: CaseAsker) -> None:

@@ -117,7 +117,8 @@ class Gateway:
         self.lost = ""
         # Function that is called with each request that a backend answered, and with the answer.
         self.on_answer: Callable[[Request, Completion], None] | None = None
-        # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`.
+        # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`
+        # (by a new call).
         self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:
@@ -210,7 +211,7 @@ class Gateway:
                 with suppress(RunError):
                     await self.store.outcomes.note_error(key, encode_error(error))
             raise
-        # Store the backend's identity, because it contains the backend's address without secrets.
+        # Store the backend's identity, because the identity contains the backend's address without secrets.
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, name_without_epoch(request.draw)
         kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)

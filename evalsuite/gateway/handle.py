@@ -39,7 +39,7 @@ class Effect:
     arguments: Any  # JSON data.
 
     def plain(self) -> dict[str, Any]:
-        """Return the effect's fields as JSON data, which are the arguments of `Effect`."""
+        """Return the effect's fields as JSON data: the arguments of `Effect`."""
         return {name: getattr(self, name) for name in ("case", "epoch", "number", "name", "arguments")}
 
 
@@ -136,7 +136,7 @@ class Effects:
         self._numbers = itertools.count(1)
         self.recalled: list[Effect] = []
         self.meter, self.players = Meter(), Meter()
-        # If this object belongs to a tool call, the model calls of the tool call; else None.
+        # The model calls of the tool call to which this object belongs; None outside of a tool call.
         self._outer: ModelCalls | None = None
 
     async def run_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:

@@ -263,7 +263,8 @@ class Limiter:
         self.pacing.drop(call)
         self.breaker.note_ended(call)
         self.places.release()
-        # Admit waiting calls only when a refused request counts as backing off, so that no new request overtakes it.
+        # Admit waiting calls only when a refused request counts as backing off, so that no new request overtakes the
+        # refused one.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)

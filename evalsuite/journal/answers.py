@@ -30,7 +30,7 @@ SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: 
 """
 """The numbers of all calls and of calls refused with 429; `models.failures` writes the matched text."""
 
-NOTE_WITHIN = 0.05  # Maximum delay of a free call's record in seconds, so that transactions are shared.
+NOTE_WITHIN = 0.05  # Maximum delay, in seconds, of a free call's record, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 

@@ -223,7 +223,7 @@ class Each(OnScale):
         )
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Split the sections into other sections and the items' texts; return None if one call judges all items."""
+        """Separate the items' texts from the other sections; return None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None

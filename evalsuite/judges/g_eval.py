@@ -1,8 +1,8 @@
 """Probability-weighted scores: the expected score instead of the most probable score.
 
-Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section
-2): score = sum over i of p(s_i) s_i, with p from the log-probabilities of the score's token or, if the backend
-returns none, from the share of each score among n samples.
+Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section 2): the sum of
+p(s) s over the possible scores s. The probability p(s) comes from the log-probabilities of the score's token or, if the
+backend returns none, from the share of s among n samples.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspe
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
         # Use samples, because some servers refuse log-probabilities. A server that refuses for another reason will also
-        # refuse the samples.
+        # refuse the requests for samples.
         return None
     weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None

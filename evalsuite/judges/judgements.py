@@ -23,8 +23,8 @@ PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 PREFERENCE = "preference"  # The name of a comparison's score: the preference for the first of two answers, from 0 to 1.
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-# Part of each signature. Increase the version if the code that reads or combines answers changes. A change of prompts
-# needs no new version, because signatures also contain the prompts.
+# Each signature contains this version. Increase the version if the code that reads or combines answers changes. A
+# change of prompts needs no new version, because signatures also contain the prompts.
 VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"

@@ -130,8 +130,8 @@ def show_fields(sample: Sample, transcript: Transcript, fields: Mapping[str, str
     """Make the sections of a rubric's fields.
 
     Args:
-        fields: field by section name. A field is `input`, `answer`, `reasoning`, `target` (every reference),
-            `conversation` (every message in order), `tools` (every call with its result), `metadata.KEY`,
+        fields: the field to show under each section name. A field is `input`, `answer`, `reasoning`, `target` (every
+            reference), `conversation` (every message in order), `tools` (every call with its result), `metadata.KEY`,
             `facts.KEY`, or a bare KEY of the metadata or the facts.
     """
     return [part for name, source in fields.items() for part in _show_field(name, source, sample, transcript)]

@@ -213,7 +213,7 @@ def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Asks one model the same question `repeats` times in each order of the answers, as FairEval's calibrations do.
+    """Asks one model `repeats` times in each order of the answers, plainly or with FairEval's calibrations.
 
     Multiple evidence (MEC) asks several times at a temperature above zero, with reasons before the score.
     Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Wang et al., "Large

@@ -1,4 +1,4 @@
-"""Scores with metrics of autoevals, DeepEval, Inspect and Ragas; the run's judge answers their model calls."""
+"""Scores with metrics of autoevals, DeepEval, Inspect and Ragas; the run's judge answers the metrics' model calls."""
 
 from __future__ import annotations
 

@@ -100,9 +100,9 @@ def span(
 
     Args:
         name: the name of the spans; `*` and `?` are wildcards here and in the other names.
-        metric: the name of the score instead of `span`, for a benchmark with several of these scorers.
+        metric: the name of the score instead of `span`, for a benchmark with several span scorers.
         operation: the operation of the spans: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or another.
-        count: how many spans must match: a number, or a minimum and a maximum (None means no maximum).
+        count: the number of spans that must match, or its minimum and maximum (None means no maximum).
         after: the name of another span; each matching span must begin after the first such span has ended.
         under: the name of a span within which the matching spans must be, at any depth.
         seconds: maximum sum of the durations of the matching spans.

@@ -65,8 +65,8 @@ def _join_table(parts: list[Any]) -> Any:
     return pandas.DataFrame(dict(enumerate(series)), index).set_axis([each.name for each in series], axis=1)
 
 
-# For each name of a kind of value: the types, a function that splits a value into parts, and a function that rebuilds
-# it from them.
+# For each kind of value, by name: the types, a function that splits a value into parts, and a function that rebuilds
+# the value from parts.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
     "OrderedDict": (collections.OrderedDict, _split_items, lambda parts: collections.OrderedDict(_join_items(parts))),

@@ -27,7 +27,7 @@ SILENCE = 60.0  # Seconds without a byte after which a gateway is assumed to be 
 
 
 class RemoteBackend:
-    """Forwards requests to a gateway service. An answer's cost is what the service paid for it, now or earlier."""
+    """Forwards requests to a gateway service. An answer's cost is the amount that the service paid, now or earlier."""
 
     # Only the service limits the spending, because the session might have different prices.
     metered = False

@@ -261,7 +261,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     them unless the service receives `base_url` or `api_key`.
 
     Args:
-        target: a function, or a program's command: a list of arguments, or text that is split like a shell command.
+        target: a function, or a program's command as a list of arguments or as text that is split like a shell command.
         url: address of a service, if there is no `target`.
         request: body of a service's request, or a function of (question, session id) that returns the body; None means
             `{"input": "{input}", "session": "{session}"}`.
@@ -269,7 +269,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
         timeout: seconds for one question; None means no limit.
         route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
-            `genai.Client()`). If false, calls of such clients go to their provider, and the fact `unrouted` counts
+            `genai.Client()`). If false, calls of such clients go to their provider, and `facts["unrouted"]` counts
             these calls.
         env: further environment variables of a program.
         cwd: working directory of a program; None for pytest's working directory.

@@ -212,7 +212,7 @@ class Episode:
         await self.run_calls(number, turn.calls)
 
     async def run_calls(self, number: int, calls: Sequence[Call]) -> None:
-        """Run the calls of a turn in parallel. Calls after a successful `finish` are only recorded."""
+        """Run the calls of a turn in parallel. Calls after a successful `finish` are recorded but not run."""
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))

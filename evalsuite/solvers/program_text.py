@@ -20,8 +20,8 @@ from typing import Literal, TypeAlias
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
-# A CommonMark fenced code block, at any depth of lists and quotes. The block ends at a fence of the same sign, at least
-# as long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
+# A CommonMark fenced code block, at any depth of lists and quotes. The block ends at a fence of the same sign that is
+# at least as long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+\{?\.?(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",

@@ -61,7 +61,7 @@ def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4): small tables in full."""
+    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4), small tables in full."""
     return _DESCRIBE.format(names=list(names))
 
 

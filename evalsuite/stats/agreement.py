@@ -326,7 +326,7 @@ def kappa_lower_bound(
 ) -> float:
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
-    1 - kappa is the observed disagreement d divided by the disagreement by chance. For the observed disagreement, an
+    1 - kappa is the observed disagreement divided by the disagreement by chance. For the observed disagreement, an
     exact upper bound is used. The disagreement by chance is at least 2 s (1 - s), where a cut divides the labels into
     two sides, and s is the raters' mean share of labels on one side. The share s counts the items with both labels on
     one side, plus half of the items on which the labels differ. An exact lower bound is used for the share of items
