@@ -131,7 +131,7 @@ class SandboxError(EvalsuiteError):
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
-    """No kind of sandbox works on this machine; the message says how to get a working tier."""
+    """No kind of sandbox works on this machine; the message says how to get a working sandbox."""
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -129,7 +129,7 @@ def parse_baselines(gates: Iterable[str]) -> list[str]:
 
 
 def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
-    """Read the name and value of a generation parameter: JSON for numbers, true, false and null, else text."""
+    """Read a generation parameter; numbers, true, false and null are read as JSON, any other value as text."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise SettingsError(f"{flag} {text}: write NAME=VALUE, for example temperature=0.7")

@@ -155,7 +155,7 @@ class Benchmark:
         report: makes the benchmark's section for one run, or for several runs side by side.
         primary: the main metric for overviews and for ranking cases, where higher is better; None selects the
             first score.
-        derived: metrics by name that are not means over cases (a kappa, a correlation), for gates and tables.
+        derived: named metrics that are not means over cases (a kappa, a correlation), for gates and tables.
         metrics: range and direction of scores and derived metrics that the scorers do not declare, by name or
             pattern (`accuracy*`).
     """

@@ -28,7 +28,7 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
 
 
 def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards as `merge_runs` does; the target folder may already contain some of their records."""
+    """Join shards as `merge_runs` does; the target folder may already contain some of the shards' records."""
     infos = [folder.info() for folder in folders]
     _check_shards(folders, infos)
     for folder in folders:

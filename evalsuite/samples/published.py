@@ -1,4 +1,4 @@
-"""Describe a published data set: its files, and the fields of an item from which a sample is made."""
+"""Describe a published data set by its files, and by the fields of an item that make a sample."""
 
 from __future__ import annotations
 

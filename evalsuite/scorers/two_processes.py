@@ -451,7 +451,7 @@ def _write_error_text(error: BaseException) -> str:
 
 
 def _was_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
-    """Tell whether the old or the new item at an index occurs at another index of the list, before or after."""
+    """Tell whether the new item at an index was in the list before, or the old item is in the list afterwards."""
     try:
         return bool(part != item and (item in before or part in after))
     except Exception:  # noqa: BLE001 - arrays in the parts have no single truth value
@@ -463,8 +463,7 @@ def _copy_content(argument: Any, left: Any) -> None:
     if type(argument) is not type(left):
         return
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:
-        # Update a nested list in place if the list was not moved, because the tests may have another name for this
-        # list.
+        # Update a nested list in place if it was not moved, because the tests may have another name for this list.
         for place, (part, item) in enumerate(zip(argument, left, strict=False)):
             if isinstance(part, MUTABLE) and type(part) is type(item) and not _was_moved(part, item, argument, left):
                 _copy_content(part, item)

@@ -161,7 +161,7 @@ class ApplicationEpisode:
         return ""
 
     async def make_transcript(self) -> Transcript:
-        """Make the transcript from the application's model calls; if evalsuite served none, from the conversation."""
+        """Make the transcript from the application's model calls or, if there are none, from the conversation."""
         facts = {**self._facts, **await describe_states(self._worlds)}
         if self._exchange.model.log.calls:
             return Transcript("", facts=facts)

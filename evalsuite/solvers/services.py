@@ -64,7 +64,7 @@ class ServiceApplication:
             )
 
     async def reply(self, question: str | list[dict[str, Any]], exchange: Exchange) -> Transcript:
-        """Send one question. The journal stores the answer, unless the service calls the model through the endpoint."""
+        """Send one question. The journal stores the answer, unless the service calls evalsuite's endpoint."""
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
             kept = await self._send_question(question, exchange)

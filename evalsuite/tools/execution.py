@@ -78,7 +78,7 @@ class ToolDocument:
         return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
 
     def text(self) -> str:
-        """Write the document in a few lines, half the tokens of its JSON, for text protocols."""
+        """Write the document for text protocols in a few lines, with half the tokens of the JSON text."""
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""

@@ -74,7 +74,7 @@ def _executes_code(path: Path) -> bool:
             warnings.simplefilter("ignore")
             module = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # A file that cannot be parsed cannot be imported either, so it executes no code.
+        # A file that cannot be parsed cannot be imported either, so such a file executes no code.
         return False
     called = {ast.unparse(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
     return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in called)
@@ -145,7 +145,7 @@ def command(bwrap: str, folder: Path) -> list[str]:
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:
-        # resolv.conf is often a link to a path outside of the sandbox.
+        # Resolve links, because resolv.conf often links to a path outside of the sandbox.
         shown += ["--ro-bind-try", str(Path(path).resolve()), path]
     at = words.index("--remount-ro")
     words[at:at] = shown

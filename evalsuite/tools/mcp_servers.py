@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class McpServer:
     """A server whose tools an agent may use; each episode starts the command or connects to the URL.
 
-    The journal stores the server's list of tools and its calls, so a replay neither starts nor contacts the server.
+    The journal stores the server's list of tools and the calls, so a replay neither starts nor contacts the server.
 
     Attributes:
         command: the server's program and its arguments; empty if `url` is given.

@@ -69,7 +69,8 @@ class ObservationLibrary:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 place = str(self._folder / FILE)
             connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
-            # Close the connection when it is collected, because Python 3.13 warns of unclosed connections.
+            # Close the connection when this object is garbage-collected, because Python 3.13 warns of unclosed
+            # connections.
             weakref.finalize(self, connection.close)
             connection.execute(SCHEMA)
             self._connection = connection
@@ -100,7 +101,7 @@ message such as the tool would give."""
 
 
 def find_player(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """Return a model that simulates a case's tool or user; its usage is counted separately if possible."""
+    """Return a model that simulates a case's tool or user; the usage is counted separately if possible."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 

@@ -133,7 +133,7 @@ class World:
 
     @property
     def documents(self) -> list[ToolDocument]:
-        """The documents of a class's tools; empty for a function, because its tools are not known in advance."""
+        """The documents of a class's tools; empty for a function, whose tools are not known in advance."""
         return documents_of(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
