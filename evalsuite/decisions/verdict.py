@@ -60,7 +60,7 @@ class Verdict:
     reasons: tuple[str, ...]  # The reasons for the status, most important first.
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    # One line per cause of errors of the run itself, which cannot be excused; also the first lines of `reasons`.
+    # One line per cause of the run's own errors, which nothing excuses; these lines also come first in `reasons`.
     faults: tuple[str, ...] = ()
     against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.

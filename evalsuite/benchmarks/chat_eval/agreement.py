@@ -45,7 +45,7 @@ class JudgeSetting:
 
 
 def list_judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
-    """List one setting per run and mode, in order."""
+    """List one judge per run and mode, in order."""
     return [
         JudgeSetting(f"{view.label}, {name}", read_mode(name), tally, view)
         for view in views

@@ -81,7 +81,7 @@ def _read_prompt(path: Path, number: int) -> str:
 
 
 def _fill_slots(text: str, words: Mapping[str, str]) -> str:
-    """Fill the slots in a single pass, so that braces in a question are kept."""
+    """Fill the placeholders in a single pass, so that braces in a question are kept."""
     return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)
 
 

@@ -114,8 +114,8 @@ def clean_answer(transcript: Transcript) -> str:
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether the answer is missing.
 
-    A right answer never counts as missing, because a film may be called "Unknown". "None" is not missing if the
-    question asks for a number or for something that may not exist ("Which awards, if any, did it win?").
+    A right answer never counts as missing, because a film may be called "Unknown". "None" does not count as missing if
+    the question asks for a number or for something that may not exist ("Which awards, if any, did it win?").
     """
     answer = clean_answer(transcript)
     if normalise_answer(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):

@@ -104,7 +104,7 @@ class ToolEyesOptions:
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
     # Maximum consecutive malformed turns before an episode ends; None means no limit, as in the paper.
     patience: int | None = None
-    # Maximum tokens per turn; None means 512, or 1,024 in the released modes as in the released code.
+    # Maximum tokens per turn; None means 512, or 1,024 in modes with the authors' prompts, as in the authors' code.
     max_tokens: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
 

@@ -1,8 +1,8 @@
 """DBLP: computer scientists by their number of works, with questions about their theses.
 
 dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser read the DTD, a malicious
-file could expand to gigabytes or include other files. So before parsing, the document type is replaced by one that
-declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
+file could expand to gigabytes or include other files. So before parsing, a document type that declares only characters
+replaces the file's document type. Nothing is lost, because dblp's own DTD declares only characters, too.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump

@@ -50,7 +50,7 @@ def add_sheet_arguments(parser: ArgumentParser) -> None:
 
 
 def run_sheet(args: Namespace) -> int:
-    """Write the sheet and its key."""
+    """Write the sheet, and the key that states each output's sample and model."""
     if args.to.suffix != ".csv" or args.to.exists():
         problem = "exists and may contain ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; choose another name")

@@ -165,7 +165,7 @@ def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
     name = random.choice(list(sheet.comparable_columns))
     cells = sheet.comparable_columns[name]
     bound = random.choice([cell for cell in cells if cell is not None])
-    if len(f"{bound:.15g}".strip("0-.")) > MOST_DIGITS:  # Round a bound such as 712.101174262357.
+    if len(f"{bound:.15g}".strip("0-.")) > MOST_DIGITS:  # Round long bounds, such as 712.101174262357.
         bound = float(f"{bound:.4g}")
     words, sign, holds = random.choice(_COMPARISONS)
     shown = f"{bound:.15g}"

@@ -36,7 +36,7 @@ TASKS = BRIEFS | {
     "Table_Selection": "list or count the rows that meet conditions",
     "Table_Distribution_Testing": "test or describe how the values of one column are distributed",
 }
-# Subtasks for which authors invent the table (section 2.3), and topics of invented tables.
+# Subtasks for which an author model invents the table (section 2.3), and topics of invented tables.
 ZERO_SHOT = ("Table_General_Operations", "Table_Summary")
 TOPICS = (
     "retail",

@@ -1,8 +1,9 @@
 """Check which tables suit questions (conditions of arXiv 2506.18421), and interpret their columns.
 
 A meaningless question, such as the sum of a column of seasons, is worse than no question. So a column is only used if
-its name and its cells are unambiguous. A sum needs a name that refers to something countable. A mean needs cells that
-do not look like running numbers, years or codes, and a name that does not suggest any of these.
+its name and its cells are unambiguous. Questions about a sum need a column whose name refers to something countable.
+Questions about a mean need a column whose cells do not look like running numbers, years or codes, and whose name
+suggests none of these.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ _CODES = re.compile(
     r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
     r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
     r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
-    # Numbered units of an experiment or a survey; alleles (APOE.a1).
+    # The next words name numbered units of an experiment or a survey, and alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
     r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|unit|seed|gen|"

@@ -126,7 +126,7 @@ class ContentComparison:
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
     def find_displaced(self) -> ContentComparison | None:
-        """Align rows and columns in any order; return None if no table has equal values in other positions."""
+        """Align rows and columns in any order; return None if this finds no equal values in other positions."""
         pairs = tuple(map(_find_displaced_lines, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
 

@@ -357,7 +357,7 @@ class TextReader:
 
     def _read_sign(self, sign: str, following: list[Token]) -> None:
         if sign in "^~" and [token.kind for token in following] == ["open", "close"]:
-            self._add_text(sign)  # An accent above nothing prints the character.
+            self._add_text(sign)  # An accent above nothing is printed as a character.
         elif sign in ACCENTS:
             self._accent = ACCENTS[sign]
         elif sign == "\\" or sign in SIGN_SPACES:

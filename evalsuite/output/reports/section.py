@@ -68,7 +68,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, set of bars, polygon or heat-map row; a missing value is None."""
+    """A chart's series: one line, set of bars, polygon or heat-map row; a missing value is None."""
 
     name: str
     values: Sequence[float | Estimate | None]
