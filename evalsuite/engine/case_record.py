@@ -319,8 +319,7 @@ def _find_statement(lines: Sequence[str], number: int) -> ast.stmt | None:
     found = None
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and node.lineno <= number <= (node.end_lineno or node.lineno):
-            # Keep the last match, because `ast.walk` visits outer statements before inner statements.
-            found = node
+            found = node  # Keep the last match, because `ast.walk` visits outer statements before inner statements.
     return found
 
 

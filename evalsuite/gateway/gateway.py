@@ -262,7 +262,6 @@ class Gateway:
                 raise RequestRefused(str(error)) from error
 
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
-        """Give up on a server that has never answered."""
         absent = isinstance(error, Unreachable) and not upstream.answered
         # Count attempts that did not reach the server separately, because `failures` omits failures during an outage.
         retries.unreached += absent

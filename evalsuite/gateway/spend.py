@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Request
 
-# Maximum tokens that are assumed for an answer if the request sets no limit.
-UNBOUNDED_ANSWER = 4096
+UNBOUNDED_ANSWER = 4096  # Maximum tokens that are assumed for an answer if the request sets no limit.
 
 # Tolerance in US dollars, because sums of floats are not exact. Without tolerance, a run could not spend exactly its
 # limit.
@@ -40,8 +39,7 @@ class Price:
     longest: int | None = None  # Maximum tokens of a prompt at the prices `prompt` and `completion`; None: no maximum.
     long_prompt: float = 0.0  # Price of a prompt of more than `longest` tokens.
     long_completion: float = 0.0  # Price of the answer to a prompt of more than `longest` tokens.
-    # Price of cached prompt tokens; None means the price of other prompt tokens.
-    cached: float | None = None
+    cached: float | None = None  # Price of cached prompt tokens; None means the price of other prompt tokens.
     # Price of prompt tokens that are written into the cache; None means the price of other prompt tokens.
     cache_write: float | None = None
 

@@ -234,8 +234,7 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
             return case.judge.name
 
     if isinstance(metric, BaseMetric):
-        # Copy the metric, because a metric stores the score of its last case.
-        made = copy.copy(metric)
+        made = copy.copy(metric)  # Copy the metric, because a metric stores the score of its last case.
         if case.model is not None:
             made.model, made.using_native_model = DeepEvalJudge(), False
     else:

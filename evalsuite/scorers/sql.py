@@ -32,8 +32,7 @@ for outcome in compare_queries(sys.stdin.buffer.read(), *{given!r}):
     print(json.dumps(outcome), flush=True)
 """
 MOST_BYTES = 1 << 30
-# Seconds to copy the database into the sandbox, in addition to the time of the two queries.
-LOADING = 30.0
+LOADING = 30.0  # Seconds to copy the database into the sandbox, in addition to the time of the two queries.
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ SILENCE = 60.0  # Seconds without a byte after which a gateway is assumed to be 
 class RemoteBackend:
     """Forwards requests to a gateway service. An answer's cost is the amount that the service paid, now or earlier."""
 
-    # Only the service limits the spending, because the session might have different prices.
-    metered = False
+    metered = False  # Only the service limits the spending, because the session might have different prices.
     connections: int | None = None
 
     def __init__(self, backend: Backend, services: Sequence[ServiceAddress]) -> None:

@@ -94,8 +94,7 @@ class ToolLoop:
     tools: Sequence[ToolSource]
     user: User | None = None  # The user who answers `ask_to_user`; None if the tool is not offered.
     max_turns: int = MAX_TURNS  # Maximum number of the model's turns per episode.
-    # Number of malformed turns in a row after which the episode ends; None means no limit.
-    patience: int | None = None
+    patience: int | None = None  # Number of malformed turns in a row after which the episode ends; None means no limit.
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
     tool_seconds: float = TOOL_SECONDS  # Time limit of one tool call, in seconds.
     # Time limit in seconds of all tool calls of an episode together; None means no limit. Model calls do not count, so

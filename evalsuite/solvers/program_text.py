@@ -44,8 +44,7 @@ _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
 _TAG = re.compile(r"</?(?:pre|code)\b[^<>\n]*>", re.IGNORECASE)
-# A line that is one inline code span.
-_SPAN = re.compile(r"^[ \t]*`([^`\n]+)`[ \t\r]*$", re.MULTILINE)
+_SPAN = re.compile(r"^[ \t]*`([^`\n]+)`[ \t\r]*$", re.MULTILINE)  # A line that is one inline code span.
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: |$)", re.MULTILINE)
 _FIRST_LINE = re.compile(
     r"^(?P<margin>[ \t]*+)(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=]|>>> )", re.MULTILINE
@@ -119,7 +118,6 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
 
 
 def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
-    """List the fenced blocks of these languages."""
     return [
         _remove_margin(match["code"], match["margin"])
         for match in _FENCE.finditer(text)

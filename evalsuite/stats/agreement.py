@@ -424,8 +424,7 @@ def _compute_alphas(observed: Array | float, totals: Array, distances: Array) ->
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
-    # Subtraction may leave a rounding error instead of zero.
-    undefined = expected < 1e-9
+    undefined = expected < 1e-9  # Subtraction may leave a rounding error instead of zero.
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
 
 

@@ -244,10 +244,8 @@ class DifferenceVariance:
     shares: bool = False
     # The factor by which questions that share a source increase the variance of a mean; 1 without such questions.
     crowding: float = 1.0
-    # The width of the metric's range.
-    width: float = 1.0
-    # The share of the greatest variance that a loss adds; see `compute_dispersion`.
-    dispersion: float = 0.0
+    width: float = 1.0  # The width of the metric's range.
+    dispersion: float = 0.0  # The share of the greatest variance that a loss adds; see `compute_dispersion`.
 
     def compute_variance(self, before: int, after: int, loss: float = 0.0) -> float:
         """Compute the variance of one question's difference, given the number of epochs in each run and the loss."""

@@ -122,8 +122,7 @@ ASK_TO_USER = _make_one_text(
 )
 
 
-# Maximum characters of names and faults in messages to the model.
-LONGEST_NAME = 60
+LONGEST_NAME = 60  # Maximum characters of names and faults in messages to the model.
 LONGEST_FAULT = 160
 FaultKind = Literal[
     "unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name", "after_finish"
