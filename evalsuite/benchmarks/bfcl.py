@@ -51,7 +51,7 @@ class BfclOptions:
 
     @property
     def available(self) -> tuple[str, ...]:
-        """The categories that can run with these options."""
+        """The categories that can run with the benchmark's options."""
         return (*CATEGORIES, *SEVERAL_TURNS) if self.classes else CATEGORIES
 
 

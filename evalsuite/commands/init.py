@@ -135,7 +135,7 @@ def find_pytest_file(root: Path) -> PytestFile | None:
 
 
 def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
-    """Read a settings file; None if pytest would ignore the file. Only pytest reports a file that cannot be parsed."""
+    """Read a settings file; None if pytest would ignore the file. Let pytest report files that cannot be parsed."""
     if not file.is_file():
         return None
     section, text = PYTEST_FILES[file.name], file.read_text("utf-8", "replace")

@@ -5,7 +5,7 @@ Source: Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14; Tables 3, 4 a
 
 The paper's own questions were never published. A run is comparable if it uses the paper's prompt and the paper's mix of
 questions (Table 2). The mix consists of the templates, the number of questions per domain, and equal numbers of head,
-torso and tail questions. `evalsuite build head-to-tail --mix paper` makes such questions.
+torso and tail questions. `evalsuite build head-to-tail --mix paper` makes questions in the paper's mix.
 """
 
 from __future__ import annotations

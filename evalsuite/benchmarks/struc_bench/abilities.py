@@ -147,8 +147,8 @@ def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str
     """Check whether each sum in a wanted table also holds for the predicted cells at the same positions.
 
     A line (row or column) is a sum if it equals the sum of two other lines, or of all others, at every position where
-    all of these lines have numbers. There must be at least two such positions. A difference (c - b = a) counts as the
-    sum a + b = c. Each position of a sum gives a separate result.
+    all of these lines have numbers. The lines must have numbers at two or more positions. A difference (c - b = a)
+    counts as the sum a + b = c. Each position of a sum gives a separate result.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]

@@ -117,7 +117,7 @@ QUICK = 4  # Number of shipped items per format that run by default.
 class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
-    each: int = 0  # Maximum items per format; 0 means no limit. The default is 4 for shipped samples, else 0.
+    each: int = 0  # Maximum items per format (by default 4 for shipped samples, else 0); 0 means no limit.
     # Maximum tokens of an answer; by default 1.5 times the wanted table's tokens, but at least `least_tokens`.
     max_tokens: int | None = None
     least_tokens: int = 2048  # Minimum of the default token limit, so that a model can reason before the table.

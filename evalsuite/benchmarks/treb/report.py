@@ -71,8 +71,8 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 - p)).
     Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is the maximum weight
     of a record. Such records are all right with at most half of the error probability 1 - confidence; the same holds
-    upwards. So every interval of 0/1 scores extends at least by w ln(2 / (1 - confidence)) to both sides. Otherwise, a
-    wrong answer could narrow the interval.
+    upwards. So every interval of 0/1 scores extends at least by w ln(2 / (1 - confidence)) to both sides, because a
+    wrong answer could otherwise narrow the interval.
     """
     columns = list_columns(metric)
     scored = tally.scored(metric).where(lambda row: find_column(row) in columns)

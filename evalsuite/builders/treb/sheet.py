@@ -38,7 +38,7 @@ MISSING = frozenset(
 
 @dataclass(frozen=True)
 class Sheet:
-    """A qualified table by columns, with missing cells as None."""
+    """A table that suits questions, by columns, with missing cells as None."""
 
     name: str
     table: SourceTable

@@ -152,8 +152,8 @@ NOT_INDEXED = -1
 class SubstringNames:
     """Numbers of all substrings whose length is a power of two; equal substrings of both sequences have equal numbers.
 
-    Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). `NOT_INDEXED` is equal to
-    no number.
+    Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). An element with the number
+    `NOT_INDEXED` equals no other element.
     """
 
     def __init__(self, codes_a: NDArray[np.int64], codes_b: NDArray[np.int64]) -> None:

@@ -103,7 +103,7 @@ class TableScore:
     match: TableMatch = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
-        """Show the three numbers."""
+        """Show value, content and form."""
         return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
 
     def _repr_html_(self) -> str:
