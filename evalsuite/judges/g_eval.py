@@ -1,8 +1,8 @@
 """Probability-weighted scores: the expected score instead of the most probable score.
 
-Liu et al., "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment" (arXiv 2303.16634, section 2): the sum of
-p(s) s over the possible scores s. The probability p(s) comes from the log-probabilities of the score's token or, if the
-backend returns none, from the share of s among n samples.
+The expected score is the sum of p(s) s over the possible scores s (Liu et al., "G-Eval: NLG Evaluation using GPT-4 with
+Better Human Alignment", arXiv 2303.16634, section 2). The probability p(s) comes from the log-probabilities of the
+score's token or, if the backend returns none, from the share of s among n samples.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ class Debate:
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
-    """Shuffle the parts by the seed, the turn and the subject, so that the order is the same on every machine."""
+    """Shuffle the speeches with a seed from these arguments, so that the order is the same on every machine."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     mixed = list(parts)
     random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable
