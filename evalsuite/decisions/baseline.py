@@ -202,7 +202,7 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
 
 
 def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # Ignore benchmarks that this run did not include, because their cases are not missing from this run.
+    # Ignore benchmarks that this run did not include, because their cases do not count as missing.
     sides = [match.list_one_sided() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {

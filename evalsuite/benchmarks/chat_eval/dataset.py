@@ -30,7 +30,8 @@ HUMAN_ASPECTS = (
 """The four aspects of the ChatEval paper. The files also contain understandability and an overall rating."""
 
 # Source of the aspects' scales: Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3). Source of the aspects' names:
-# UniEval (arXiv 2210.07197). The overall rating, from 1 to 5, in the USR files; the judge does not give this rating.
+# UniEval (arXiv 2210.07197).
+# The overall rating, from 1 to 5, in the USR files; the judge does not give this rating.
 OVERALL = "overall"
 ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 ROUNDS = 3
-CHARACTERS_PER_TOKEN = 4  # Average number of characters in English texts.
+CHARACTERS_PER_TOKEN = 4  # Average number of characters per token in English texts.
 
 
 @dataclass(frozen=True, slots=True)
