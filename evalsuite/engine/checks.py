@@ -150,7 +150,7 @@ def _check_batch_support(settings: Settings) -> None:
 
 
 def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None:
-    """Check that the gateway services, which have the keys, can be reached; check also the model's name."""
+    """Check that the gateway services (which have the keys) can be reached, and that the model's name is valid."""
     from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
 

@@ -116,7 +116,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`. `expected`
             (G-Eval) averages the points of the scale, weighted by the probabilities of their tokens; each point must be
             one digit. If the model returns no log-probabilities, `samples` answers (20 by default) estimate these
-            probabilities, and the fact `weights` names the method.
+            probabilities, and `weights` in the facts names the method.
         quorum: the minimum number of readable judgements; None requires more than half.
         passes: the lowest value that passes. None requires the best value; on a scale such as 1 to 5, None means
             that cases neither pass nor fail.

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-# Key, in a record's `facts`, of the verdict and calls of the single judge that judges before a panel debates.
+# Key, in a judge's facts, of the verdict and calls of the single judge that judges before a panel debates.
 ALONE = "alone"
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The score of the answer under test, which is the first answer, for each verdict."""
@@ -159,8 +159,9 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         swap: whether to judge both orders.
         on_demand: whether one judge first compares both orders, in 2 calls, and the panel debates only if the two
-            verdicts differ. The record's `facts["alone"]` has the verdict and calls of this judge. If the samples'
-            metadata have the human choice under `human`, the report says whether the debate was worth its cost.
+            verdicts differ. In the judge's facts, `alone` has the verdict and calls of this single judge. If the
+            samples' metadata have the human choice under `human`, the report says whether the debate was worth its
+            cost.
         same_role: whether every debater gets the same neutral prompt (the paper's ablation).
         summarizer: the model that writes summaries; None means the judge model.
         attempts: maximum requests until an answer can be read.

@@ -222,7 +222,7 @@ def corrected_score(score: str, tally: Tally) -> Estimate | None:
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 
-MUTATIONS = "mutations"  # Key, in a record's `facts`, of the outcomes of mutation tests, by metric.
+MUTATIONS = "mutations"  # Key, in a case's facts, of the outcomes of mutation tests, by metric.
 
 
 def _compute_mutation_share(metric: str, tally: Tally) -> Estimate | None:
