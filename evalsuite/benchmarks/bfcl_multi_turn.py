@@ -175,8 +175,8 @@ class CorrectTurns:
         """Describe the first fault of the calls; empty if all turns are correct.
 
         After each turn, the objects must have the same public attributes as after the right calls. Every result of the
-        turn's right calls must be among the results of the model's calls so far. A turn in which no call is expected is
-        not compared.
+        turn's right calls must be among the results of the model's calls so far. Turns without an expected call are
+        ignored.
         """
         right_turns = sample.metadata["calls"]
         if len(turns) != len(right_turns):

@@ -158,8 +158,7 @@ def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names:
     """List the names of fingerprints that differ between two cases.
 
     A fingerprint that only one case has does not count, because older runs lack some fingerprints. A fingerprint of the
-    judge or of injected faults counts even if only one case has it, because the other case's run had no judge or no
-    faults.
+    judge or of faults counts even if only one case has it, because the other case had no judge or faults.
     """
     both = bool(first) and bool(other)
     return [

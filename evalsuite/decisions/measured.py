@@ -38,8 +38,7 @@ def add_jackknife_interval(
 
     Returns:
         The estimate. If leaving out a cluster makes the metric undefined, the estimate has no interval. If all
-        jackknife replicates are equal, only a metric that has a declared range and that returned no interval gets an
-        interval.
+        replicates are equal, only a metric that has a declared range and returned no interval gets an interval.
     """
     from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 

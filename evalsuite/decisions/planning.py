@@ -311,8 +311,7 @@ def estimate_derived_variance(
     variance are assumed. The variance is assumed to be the same for any number of epochs.
 
     Returns:
-        The variance and its source; None if the metric is undefined on all cases, or undefined when a group of clusters
-        is left out.
+        The variance and its source; None if the metric is undefined, or becomes undefined without a group of clusters.
     """
     from evalsuite.stats.power import DifferenceVariance
 

@@ -70,8 +70,7 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The `match` score of a call without a thought, for which the published evaluator prescribes 5 of 10; the judge is not
-# asked.
+# The `match` score of a call without a thought, given without a judge, as the published evaluator prescribes 5 of 10.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 # Maximum characters of an observation in the judge's log; longer observations are replaced by their names.

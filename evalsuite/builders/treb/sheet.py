@@ -2,8 +2,7 @@
 
 A meaningless question, such as the sum of a column of seasons, is worse than no question. So a column is only used if
 its name and its cells are unambiguous. Questions about a sum need a column whose name refers to something countable.
-Questions about a mean need a column whose cells do not look like running numbers, years or codes, and whose name
-suggests none of these.
+For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ class Sheet:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # The column has at most two values, or mostly zeros and ones besides fractions (a law held for a share of the
-        # year).
+        # The column has at most two values, or mostly zeros and ones besides fractions (a law in force part of a year).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )

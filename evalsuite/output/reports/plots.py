@@ -59,8 +59,7 @@ def draw_chart(chart: Chart, file: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # A fixed salt makes files of equal charts equal; text that is not drawn as outlines makes files small and
-    # searchable.
+    # A fixed salt makes files of equal charts equal; text that is not drawn as outlines is small and searchable.
     style: Any = {
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",
