@@ -172,7 +172,7 @@ def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
 
 
 def _take_lease(settings: Settings) -> Lease | None:
-    """Lock the resumed run, so that no other session writes to it."""
+    """Lock the resumed run, so that no other session writes to this run."""
     if not settings.resume:
         return None
     from evalsuite.journal.journal import Journal

@@ -191,7 +191,7 @@ async def _capture_result(work: Callable[[], Awaitable[T]]) -> tuple[T | None, B
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
-        # Convert the exception, because it would end the event loop and so all cases in flight.
+        # Convert the exception, because the original would end the event loop and so all cases in flight.
         return None, ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - see above
         return None, caught

@@ -68,7 +68,7 @@ class Vault:
 
     def _mask(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # Do not mask secrets shorter than `ECHOED`, because they may also occur as ordinary words.
+            # Do not mask secrets shorter than `ECHOED`, because short secrets may also occur as ordinary words.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
@@ -142,7 +142,7 @@ def make_public_settings(settings: Settings) -> Settings:
 
 
 def demand_secrets(settings: Settings, run: str) -> None:
-    """Check that the user gave a resumed run's secrets again, because the run's folder does not contain them."""
+    """Check that the user gave a resumed run's secrets again, because the run's folder does not contain the secrets."""
     for name in ("model", "judge", "user"):
         base_url = getattr(settings, f"{name}_base_url")
         if "***" in (base_url or ""):

@@ -12,7 +12,7 @@ LOCK = ".journal.lock"
 
 
 def is_held(folder: Path, host: str) -> bool | None:
-    """Check whether a session of another process is writing to a run; None if this host cannot determine it.
+    """Check whether a session of another process is writing to a run; None if this host cannot determine this.
 
     The writing process must not call this function: a process that closes any descriptor of its lock file
     loses the lock.
@@ -72,7 +72,7 @@ class Lease:
             ) from error
 
     def _read_holder(self) -> str:
-        """Read the name of the session that holds the lock; empty if it cannot be read."""
+        """Read the name of the session that holds the lock; empty if the name cannot be read."""
         with suppress(OSError, ValueError):
             pid, host, since = os.pread(self._file, 500, 0).decode("utf-8").split("\n")[:3]
             return f" (process {pid} on {host}, since {since})"

@@ -62,7 +62,7 @@ class Weighted:
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
-    # requests the steps once, because they are the same for every case.
+    # requests the steps once, because the steps are the same for every case.
     steps: bool = False
 
     def __post_init__(self) -> None:

@@ -127,8 +127,8 @@ class RunFolder:
 def hash_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
     """Compute the SHA-256 of each of a baseline's files.
 
-    The promotion in `run.json` is left out, because it contains the hashes. Line ends do not count, because Git may
-    convert them.
+    The promotion in `run.json` is left out, because the promotion contains the hashes. Line ends do not count, because
+    Git may convert them.
     """
     parts = {name: value for name, value in info.items() if name not in {"version", "promoted"}}
     contents = {INFO: json.dumps(parts, sort_keys=True).encode()}

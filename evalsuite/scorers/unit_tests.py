@@ -230,7 +230,7 @@ def read_tests(sample: Sample) -> UnitTests:
         if "test_list" in about:
             setup = "\n".join([about.get("test_setup_code") or "", *about.get("test_imports", ())])
             if list_unbound_names(_parse_module(setup)) - set(sys.stdlib_module_names):
-                # The setup uses the answer's classes, so it runs after the answer.
+                # The setup uses the answer's classes, so the setup runs after the answer.
                 return UnitTests("", "", tuple(f"{setup}\n{test}" for test in about["test_list"]))
             return UnitTests(setup, "", tuple(map(str, about["test_list"])))
         pairs = about.get("input_output", about)

@@ -258,7 +258,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),
     `base_url` and `api_key` (of the endpoint that serves the case's model). The service answers with JSON, plain text,
     server-sent events or JSON lines; the pieces of a stream are joined. The answers are stored, and a replay reuses
-    them unless the service receives `base_url` or `api_key`.
+    these answers unless the service receives `base_url` or `api_key`.
 
     Args:
         target: a function, or a program's command as a list of arguments or as text that is split like a shell command.

@@ -1,6 +1,6 @@
 """Two formats of tool calls: the function calling of the OpenAI API, and ReAct.
 
-ReAct (Yao et al., arXiv 2210.03629) writes thoughts and calls as plain text, so it works with every chat model.
+ReAct (Yao et al., arXiv 2210.03629) writes thoughts and calls as plain text, so ReAct works with every chat model.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class Correlation:
 
 
 class ClusterDraws:
-    """Resamples of pairs. Pairs of one cluster are drawn together, because they are not independent.
+    """Resamples of pairs. Pairs of one cluster are drawn together, because such pairs are not independent.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), percentile intervals.
     """

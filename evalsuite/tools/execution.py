@@ -50,7 +50,7 @@ class ToolDocument:
         return {} if further is True else further
 
     def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a parameter's schema with the definitions that it may refer to."""
+        """Return a parameter's schema with the definitions that the schema may refer to."""
         shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
         return {**shared, **schema} if shared else schema
 

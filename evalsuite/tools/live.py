@@ -154,7 +154,7 @@ def command(bwrap: str, folder: Path) -> list[str]:
 
 
 def _write_program() -> str:
-    # Add the packages' paths here, because -S leaves them out and a virtual environment has other paths.
+    # Add the packages' paths here, because -S leaves these paths out and a virtual environment has other paths.
     return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")
