@@ -271,7 +271,7 @@ class BatchBackend:
         await self._follow(kept, state)
 
     def _give_up(self, kept: KeptBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fail the requests of an unreadable batch. Unless the batch was deleted, a later session may still read it."""
+        """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
         if isinstance(error, Gone):
             self._pending.tell(str(error))
             self._batches.delete_batch(kept.number)

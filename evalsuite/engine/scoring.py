@@ -195,7 +195,7 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
 
 
 def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
-    """Convert a score, such as a number of numpy, to a float, and check it against the `declared` range, if any."""
+    """Convert a score, such as a number of numpy, to a float; check the float against the `declared` range, if any."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):

@@ -251,10 +251,10 @@ def betting_interval(
     gambler's capital ever reaches 2 / alpha times the initial capital, where alpha is 1 - confidence. A stake
     multiplies a value's distance from m. With n clusters and the regularised variance v of the earlier values, the
     stake is sqrt(2 log(2 / alpha) / (n v)), at most 0.75 / m. Waudby-Smith and Ramdas, "Estimating means of bounded
-    random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The error is at most 1
-    - confidence for any number of values and any distribution, if clusters are independent. A cluster's cases form one
+    random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The interval's error is
+    at most alpha for any number of values and any distribution, if clusters are independent. A cluster's cases form one
     bet on the sum of their distances from the supposed mean. This sum of distances is divided by the size of the
-    largest cluster, so that it stays within the bounds of a single distance.
+    largest cluster, so that the quotient stays within the bounds of a single distance.
 
     The clusters are shuffled with a fixed seed.
 

@@ -243,7 +243,7 @@ def _convert_default(value: Any, adapter: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """Calls an async function directly, and any other function in a thread, so that it does not block the loop."""
+    """Calls an async function directly, and any other function in a thread, where it cannot block the loop."""
 
     function: Callable[..., Any]  # The user's function.
     signature: Signature | None = None  # Converts JSON arguments into the types of the function's parameters.
