@@ -40,8 +40,7 @@ class Model(Protocol):
         Args:
             prompt: a user's message, or a whole conversation.
             tools: descriptions of the available tools, in the OpenAI format.
-            params: generation parameters by their OpenAI names; None leaves a parameter at the server's
-                default.
+            params: generation parameters by their OpenAI names; None leaves a parameter at the server's default.
 
         Raises:
             ModelError: the call failed permanently.

@@ -118,7 +118,7 @@ class Gateway:
         # Function that is called with each request that a backend answered, and with the answer.
         self.on_answer: Callable[[Request, Completion], None] | None = None
         # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`
-        # (by a new call).
+        # (anew).
         self.served: Counter[str] = Counter()
 
     async def ask(self, request: Request) -> Completion:

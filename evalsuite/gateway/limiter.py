@@ -41,8 +41,7 @@ class CircuitBreaker:
     Attributes:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
-        try_at: the time at which the server accepts requests according to its headers; this time may make the next
-            probe earlier.
+        try_at: the time from which the server's headers allow requests; this time may make the next probe earlier.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -263,8 +262,7 @@ class Limiter:
         self.pacing.drop(call)
         self.breaker.note_ended(call)
         self.places.release()
-        # Admit waiting calls only when a refused request counts as backing off, so that no new request overtakes the
-        # refused one.
+        # Admit waiting calls only once a refused request counts as backing off, so that none overtakes this request.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)

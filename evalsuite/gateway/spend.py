@@ -206,8 +206,7 @@ BOUNDS = frozenset(
 )
 """Fields that set the maximum length of an answer on some server, at any depth of a body."""
 
-# Fields in which some server expects the number of answers.
-REPEATS = frozenset({"n", "best_of", "num_return_sequences"})
+REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Some servers' fields for the number of answers.
 
 
 def bound_completion_tokens(request: Request) -> int:

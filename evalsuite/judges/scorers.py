@@ -366,8 +366,7 @@ class JudgeScorer:
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
-        # Use the judge's prefix as the key in `facts`, because two judges of one case would overwrite each other's
-        # data.
+        # Use the judge's prefix as key in `facts`, because two judges would overwrite each other's data.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {

@@ -36,8 +36,7 @@ class Exchange:
 
     sample: Sample
     model: CaseModel
-    # The object that a function's parameter `world` receives; the case scores the state of this object.
-    world: Any = None
+    world: Any = None  # The value of a function's parameter `world`; the case scores this world's state.
     session: str = field(default_factory=lambda: uuid4().hex)  # Id of the case and its trace: 32 hex digits.
     cookies: aiohttp.CookieJar | None = None
 

@@ -65,8 +65,7 @@ def controlled_win_rate(
             win rate in 94% to 100%.
 
     Raises:
-        ValueError: the list is empty, lists differ in length, an outcome is outside [0, 1], or a number is not
-            finite.
+        ValueError: the list is empty, lists differ in length, an outcome is outside [0, 1], or a number is not finite.
     """
     check_probability(confidence, "confidence")
     outcomes = _check_outcomes(wins)

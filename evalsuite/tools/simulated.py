@@ -69,8 +69,7 @@ class ObservationLibrary:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 place = str(self._folder / FILE)
             connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
-            # Close the connection when this object is garbage-collected, because Python 3.13 warns of unclosed
-            # connections.
+            # Close the connection with this object, because Python 3.13 warns of unclosed connections.
             weakref.finalize(self, connection.close)
             connection.execute(SCHEMA)
             self._connection = connection
