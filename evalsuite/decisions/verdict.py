@@ -66,7 +66,7 @@ class Verdict:
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The pull request's
-    # comment, `summary.json`, the HTML page and the step summary show the id, so that readers can match these texts.
+    # comment, `summary.json`, the page and the step summary show the hash, which tells that they state one verdict.
     id: str = ""
 
     @property

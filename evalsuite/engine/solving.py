@@ -66,7 +66,7 @@ class RunModels:
         return Meter(scope=scope, share_greedy=self._settings.share_greedy)
 
     def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
-        """Return the model under test; the tool calls of a named case are stored."""
+        """Return the model under test; if `case` names a case, its tool calls are stored in the journal."""
         base_url = self._settings.model_base_url
         effects = Effects(self._asker, case, epoch) if case else None
         return CaseModel(

@@ -134,8 +134,8 @@ async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspe
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Use samples, because some servers refuse log-probabilities. A server that refuses for another reason will also
-        # refuse the requests for samples.
+        # Use samples, because some servers refuse log-probabilities. If the server had another reason, it refuses the
+        # requests for samples, too.
         return None
     weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None

@@ -305,6 +305,6 @@ def expect_state(expected: Mapping[str, Any] | Callable[..., bool] | None = None
 
     Args:
         expected: the expected state. For a mapping, only its keys are compared, at every depth. A function is called
-            with the state and, if it has two parameters, with the sample. None takes `state` from the metadata.
+            with the state and, if it has two parameters, with the sample. If None, `state` of the metadata is expected.
     """
     return ExpectState(expected)

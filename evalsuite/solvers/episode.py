@@ -130,7 +130,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """Tags for all cases, which name the faults that are injected into the cases' worlds."""
+        """The tag `faults` of all cases: the faults that the tools' worlds inject, by name; empty without faults."""
         faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
         return {"faults": ", ".join(faults)} if faults else {}
 

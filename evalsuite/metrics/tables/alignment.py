@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]  # An index in the first and one in the second sequence; first indexes ascend.
+Pairs = list[tuple[int, int]]  # Indexes of the first and the second sequence; the first ones ascend.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
 PROFILE_SIZE = 64
 MOST_PAIRS = 1_000

@@ -95,7 +95,7 @@ def estimate_corrected_mean(
 
 
 def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]]) -> Table:
-    """Make a table with one row per judge and averaged score."""
+    """Make a table with one row for each pair of a judge and a score that is averaged."""
     columns = parse_columns(
         "Judge | Mean of | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Weight of the judge: "
         "number 2 | Labels: count | People, all: number 3"
