@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,6 +11,7 @@ from io import TextIOWrapper
 from typing import Any, NamedTuple
 
 from evalsuite.core.errors import EvalsuiteError, describe_exception
+from evalsuite.core.option_values import split_help_table
 
 
 class CommandForm(NamedTuple):
@@ -79,11 +79,10 @@ ray+                       run a suite's shards on a Ray cluster, with one gatew
 
 def _read_table() -> dict[str, dict[str, CommandForm]]:
     commands: dict[str, dict[str, CommandForm]] = {}
-    for entry in re.split(r"\n(?! )", TABLE.strip()):
-        spec, _, summary = entry.partition("  ")
+    for spec, summary in split_help_table(TABLE):
         words, _, name = spec.rstrip("+").partition("=")
         command, _, word = words.partition(" ")
-        form = CommandForm(name or word or command, " ".join(summary.split()), spec.endswith("+"))
+        form = CommandForm(name or word or command, summary, spec.endswith("+"))
         commands.setdefault(command, {})[word] = form
     return commands
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.option_values import split_help_table
 
 SHARED = """
 --reports DIR        folder of the runs (default: reports)
@@ -33,13 +34,12 @@ name=RUN             a run's name or folder, or `last`
 def _split_table(table: str) -> dict[str, tuple[list[str], str, str]]:
     """Map each argument's name to flags, placeholder and help; a line without help may name several arguments."""
     found = {}
-    for entry in re.split(r"\n(?! )", table.strip()):
-        words, has_help, text = entry.partition("  ")
-        for spec in [words] if has_help else words.split():
+    for words, text in split_help_table(table):
+        for spec in [words] if text else words.split():
             named, form = re.fullmatch(r"(?:(\w+)=)?(.*)", spec).groups()  # type: ignore[union-attr] # always matches
             flags = re.findall(r"(?<!\S)-\S+", form)
             name = named or (flags[-1].strip("-").replace("-", "_") if flags else "name")
-            found[name] = flags, form.removeprefix(" ".join(flags)).strip(), " ".join(text.split())
+            found[name] = flags, form.removeprefix(" ".join(flags)).strip(), text
     return found
 
 

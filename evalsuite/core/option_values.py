@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,25 +43,31 @@ class Option:
 _KINDS: dict[str, type[str | int | float | bool]] = {"int": int, "float": float, "bool": bool}
 
 
+def split_help_table(table: str) -> Iterator[tuple[str, str]]:
+    """Yield each entry's words and help, with two spaces or more between; help may continue on indented lines."""
+    for entry in re.split(r"\n(?! )", table.strip()):
+        words, _, text = entry.partition("  ")
+        yield words, " ".join(text.split())
+
+
 def read_option_table(table: str, types: Mapping[str, str]) -> tuple[Option, ...]:
-    """Read options from a table: per option its name, placeholder and marks, then two spaces and its help.
+    """Read options from a table of help: the words of an entry are the option's name, placeholder and marks.
 
     An option of type bool has no placeholder. The mark `project` sets `per_project`, `fresh` clears `kept`, `>=N` sets
-    `least`, and `now=--x` sets `now`. The help may continue on indented lines.
+    `least`, and `now=--x` sets `now`.
 
     Args:
         types: the annotation of each option's field; a tuple makes the option repeatable.
     """
     options = []
-    for entry in re.split(r"\n(?! )", table.strip()):
-        spec, _, text = entry.partition("  ")
+    for spec, text in split_help_table(table):
         name, *words = spec.split()
         kind = _KINDS.get(types[name].partition(" ")[0], str)
         metavar = "" if kind is bool else words.pop(0)
         valued = dict(re.findall(r"(>|now)=(\S+)", " ".join(words)))
         options.append(
             Option(
-                " ".join(text.split()),
+                text,
                 metavar,
                 kind,
                 repeat=types[name].startswith("tuple"),

@@ -54,7 +54,7 @@ class Table:
         columns: the table's columns.
         rows: the cells of each row, one for each column.
         note: the text below the table.
-        best: for each row, the value to print in bold, or None; empty if no value in the table is bold.
+        best: the value to print in bold for each row, or None; empty if no value in the table is bold.
         folded: whether the table is folded among the details of its section.
     """
 
