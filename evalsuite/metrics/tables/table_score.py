@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 9  # Version of the score's definition, increased whenever a score can change.
+VERSION = 10  # Version of the score's definition, increased whenever a score can change.
 
 
 @dataclass(frozen=True)
