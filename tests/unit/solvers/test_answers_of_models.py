@@ -11,6 +11,7 @@ import hashlib
 import json
 import lzma
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ ANSWERS: list[dict[str, Any]] = [
     for line in lzma.decompress(Path(__file__).with_name("answers_of_models.jsonl.xz").read_bytes()).splitlines()
 ]
 MANY = 1000
+BEFORE_PEP_701 = {362: "355ad6984511"} if sys.version_info < (3, 12) else {}
+"""Digests where an earlier Python finds another program, because `f"{*item}"` is a syntax error before PEP 701."""
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -31,7 +34,7 @@ def test_the_program_of_each_answer_is_found_as_before() -> None:
     for number, known in enumerate(ANSWERS):
         found = find_program(known["answer"])
         code = found and hashlib.sha256(found.code.encode()).hexdigest()[:12]
-        if [found and found.form, code] != [known["form"], known["code"]]:
+        if [found and found.form, code] != [known["form"], BEFORE_PEP_701.get(number, known["code"])]:
             changed.append((number, found))
     assert changed == []
 
