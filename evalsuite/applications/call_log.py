@@ -57,7 +57,7 @@ class _Conversation:
     rewritten: set[int] = field(default_factory=set)
 
     def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
-        """Count a request's messages from this conversation; also return whether its last reply has the model's text.
+        """Count the request's messages that belong to this conversation; also tell whether the last reply is unchanged.
 
         The count is 0 if the request does not continue this conversation. If an application changes a reply's text, as
         smolagents does, the new text must contain the old text and the ids of the reply's tool calls.
@@ -106,7 +106,7 @@ class CallLog:
     def complete(self, transcript: Transcript) -> Transcript:
         """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
 
-        Without logged calls, the calls that the spans describe are used. The fact `left_out` names the fields that were
+        If no calls were logged, use the calls that the spans describe. The fact `left_out` names the fields that were
         not sent to the model.
         """
         if self.left_out:
@@ -172,8 +172,8 @@ class CallLog:
     def _find_later_result(self, turn: int, made: ToolCall) -> str:
         """Find a tool call's result in any later request, because a changed system prompt begins a new conversation.
 
-        The result is taken from the first request that contains a result with the call's id. Since ids may repeat, the
-        request's last result with the id counts, but not after another call with the same id.
+        The result is taken from the first request that contains a result with the call's id. Ids may repeat: the
+        request's last result with the id counts, unless another call used the id before it.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True

@@ -65,7 +65,7 @@ class CaseApi:
         self._find = find or (lambda _: model)
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
-        # For requests with `previous_response_id`: maps response ids to the conversations so far, without instructions.
+        # Conversations so far, without instructions, by response id, for requests with `previous_response_id`.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
@@ -105,7 +105,7 @@ class CaseApi:
         return self._answers
 
     async def _ask(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
-        """Call the model with the name that the request has; return the answer and the name for the client's answer."""
+        """Call the model that the request names; return its completion and the model's name for the client."""
         name = str(named or self._model.name)
         self._left_out.update(asked.left_out)
         return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name

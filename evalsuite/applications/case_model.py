@@ -71,7 +71,7 @@ class CaseModel(ModelHandle):
         tools: Sequence[Mapping[str, Any]] = (),
         **params: Any,
     ) -> Completion:
-        """Ask the model, as `protocols.Model.chat` describes, and give ids to tool calls without distinct ids."""
+        """Ask the model (see `protocols.Model.chat`), and give distinct ids to tool calls that lack them."""
         messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failures():
             completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
@@ -79,7 +79,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send_request(self, request: Request) -> Completion:
-        # Store the cancelled calls as outcomes: the application cancelled them, because the case itself still runs.
+        # The case still runs, so the application cancelled these calls; store them as outcomes.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
@@ -118,7 +118,7 @@ class CaseModel(ModelHandle):
             return completion
 
     def find_model(self, name: str) -> CaseModel:
-        """Return the model for a name in an application's request; this object's log also gets the model's calls.
+        """Return the model that an application's request names; the model's calls are added to this object's log.
 
         Raises:
             SettingsError: `application(models=...)` lacks the name; the error is also the case's error.
@@ -226,7 +226,7 @@ class BlockingModel:
 
     @property
     def name(self) -> str:
-        """The model as the user names it."""
+        """The model's name, as the user gave it."""
         return self._model.name
 
     def chat(

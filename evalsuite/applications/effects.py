@@ -20,10 +20,10 @@ T = TypeVar("T")
 def effect(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate an application's function, so that replayed and resumed cases do not run it again.
 
-    Replayed and resumed cases get the stored result. Stored results are also used for calls inside a tool or decorated
-    function that was interrupted. Outside of a case's solver, the function runs normally. Calls are matched by the
-    order of their start, so parallel calls must start in a fixed order. If a call raises an exception, no result is
-    stored, so the call is repeated.
+    Replayed and resumed cases get the stored result. A stored result is also used for a call inside an interrupted tool
+    or decorated function. Outside of a case's solver, the function runs normally. Calls are matched by the order of
+    their start, so parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so
+    the call is repeated.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.

@@ -45,7 +45,7 @@ class Endpoint:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def env(self, **more: str) -> dict[str, str]:
-        """Return this process's environment with variables that direct OpenAI's, Anthropic's and Gemini's clients here.
+        """Return this process's environment, in which the clients of OpenAI, Anthropic and Gemini find this endpoint.
 
         Args:
             more: further variables.
@@ -92,7 +92,7 @@ class LoopbackServer:
 
         application = web.Application(client_max_size=LARGEST_REQUEST)
         application.router.add_route("*", "/{path:.*}", self._handle)
-        # Cancel the call of a client that disconnects, like the call of an in-process application that times out.
+        # If a client disconnects, cancel its call.
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         try:

@@ -78,7 +78,7 @@ def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Convert Gemini's contents to messages; a function's result without an id belongs to its oldest open call."""
+    """Convert Gemini's contents to messages; a result without an id belongs to the function's oldest open call."""
     open_calls: dict[str, list[str]] = defaultdict(list)
     for place, content in enumerate(contents):
         parts = [_fields(part) for part in content["parts"]]
@@ -193,7 +193,7 @@ def _read_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def generation_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id.
+    """Make the whole answer; its id contains `number`, the answer's ordinal within the case.
 
     Raises:
         BadRequest: the model called a function with arguments that are not a JSON object.

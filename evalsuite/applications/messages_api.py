@@ -134,7 +134,7 @@ def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id.
+    """Make the whole answer; its id contains `number`, the answer's ordinal within the case.
 
     Raises:
         BadRequest: the model called a tool with arguments that are not a JSON object.

@@ -1,4 +1,4 @@
-"""The Responses API of a case's endpoint: passed on to a server that has it, else converted to chat completions.
+"""The Responses API of a case's endpoint; requests are converted to chat completions if the server lacks this API.
 
 Source: the OpenAI API reference, "Create a model response" and "Streaming events" of the Responses API.
 """
@@ -126,7 +126,7 @@ def _make_message(role: Role, content: Any, field: str) -> Message:
 
 
 def _find_parts(content: Any, field: str) -> list[Any]:
-    """Return the parts of a message or output; refuse an object, because its values cannot be kept."""
+    """Return the parts of a message or output; refuse objects, because the transcript cannot hold them."""
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):
@@ -239,7 +239,7 @@ def _make_tool_choice(choice: Any) -> Any:
 
 
 def response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the answer in one piece; `number` is the answer's ordinal within its case, for its id."""
+    """Make the whole answer; its id contains `number`, the answer's ordinal within the case."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
     response = {

@@ -212,7 +212,7 @@ def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
             for _, call in sorted(calls[place].items())
         )
         if role == "tool-call" and read and read[-1].role == "assistant":
-            # Join a text and its tool calls, because smolagents sends both to the model as one message.
+            # Join a text and its tool calls, because smolagents sends them to the model as one message.
             read[-1] = Message("assistant", f"{read[-1].content}\n{text}".lstrip("\n"))
         else:
             read.append(Message(ROLES.get(role, role), text, requested, message.get("tool_call_id")))

@@ -115,7 +115,7 @@ class BatchBackend:
     async def complete(self, request: Request) -> Completion:
         """Wait for the answer in a batch; an earlier session may have sent the batch already."""
         self._begin()
-        # In earlier versions, a line's key was computed from the request with the answer limit that `--max-cost` adds.
+        # Earlier versions computed a line's key from the request that included the answer limit of `--max-cost`.
         asked = (UNBOUNDED.get() or request, request)
         keys = [
             key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)

@@ -227,7 +227,7 @@ def _describe_end(state: BatchState) -> str:
 
 
 def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
-    """Find the requests because of which the server rejected a batch, from the line numbers in its errors."""
+    """Find the requests that made the server reject a batch, by the line numbers in the server's errors."""
     if _is_about_the_model(state):
         return set()
     numbers = {error.get("line") for error in state.errors}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # The node id, with `EPOCH_MARK` before the epoch; within another tool call, that call's number follows.
+    case: str  # The node id, `EPOCH_MARK` before the epoch; in another call, its number follows.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
@@ -307,7 +307,7 @@ class Meter:
         self.times: CallTimes = whole.times if whole else CallTimes()
 
     def add(self, usage: Usage) -> None:
-        """Count a call in this meter; if this meter counts only a part of the case, also in the whole case's meter."""
+        """Count a call in this meter and, if this meter counts a part of the case, in the whole case's meter."""
         self.usage += usage
         if self._whole is not None:
             self._whole.add(usage)

@@ -36,7 +36,7 @@ class Price:
 
     prompt: float  # Price of the prompt.
     completion: float  # Price of the answer, reasoning included.
-    longest: int | None = None  # Maximum tokens of a prompt at the prices `prompt` and `completion`; None: no maximum.
+    longest: int | None = None  # Maximum tokens of a prompt at these prices; None means no maximum.
     long_prompt: float = 0.0  # Price of a prompt of more than `longest` tokens.
     long_completion: float = 0.0  # Price of the answer to a prompt of more than `longest` tokens.
     cached: float | None = None  # Price of cached prompt tokens; None means the price of other prompt tokens.
@@ -137,7 +137,7 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
 
 
 def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """Find a model's price by its name, else by the longest known prefix of the name (for dated versions)."""
+    """Find a model's price by its name or, for dated versions, by the longest known prefix of the name."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
@@ -168,7 +168,7 @@ def estimate_tokens(request: Request, text: str | None = None) -> int:
 def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
     """Compute the maximum number of prompt tokens, because a tokenizer makes at most one token per byte.
 
-    A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED.
+    A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED tokens.
     """
     text = encode_prompt(request) if text is None else text
     size = len(text) if text.isascii() else len(text.encode())
@@ -328,7 +328,7 @@ class Attempt:
     """The tokens and US dollars that the ledger books for one call."""
 
     usage: Usage  # Tokens and US dollars.
-    answered: bool = True  # False for a failed call that may be billed; its cost is then the reserved amount.
+    answered: bool = True  # Whether the server answered; a failed call that may be billed costs the reserved amount.
     model: str = ""  # The called model, as the user names it.
 
 
@@ -356,7 +356,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Reserve a call's maximum cost; wait for calls in flight if only their reserved amounts exceed the limit."""
+        """Reserve a call's maximum cost; wait if only amounts reserved for calls in flight exceed the limit."""
         while amount and self._exceeds_limit(amount, *self._reserved):
             if self._exceeds_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -389,7 +389,7 @@ class Ledger:
         self._settled.set()
 
     def book_cost(self, amount: float, attempt: Attempt | None) -> None:
-        """Release a reserved amount, and book the call's actual cost (None: the call failed and cost nothing)."""
+        """Release a reserved amount, and book the call's actual cost; None means a failed call without cost."""
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage

@@ -20,7 +20,7 @@ NAMES_SHOWN = 3
 
 
 class AnswersBackend:
-    """`answers:FILE`, the model of a run on ready-made answers. The file names the run; every call is refused."""
+    """`answers:FILE`, the model of a run on ready-made answers. The name identifies the run; every call is refused."""
 
     metered = False
     connections: int | None = None

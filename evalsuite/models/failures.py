@@ -47,7 +47,7 @@ def _explain_final_failure(status: int, words: str) -> str:
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read the seconds that the server asks to wait from `retry-after-ms`, else `retry-after` (seconds or a date).
+    """Read the seconds that the server asks to wait: `retry-after-ms`, or else `retry-after` (seconds or a date).
 
     Return None if both headers are missing or invalid.
     """

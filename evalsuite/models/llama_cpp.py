@@ -100,7 +100,7 @@ class LlamaCppBackend:
         # One HTTP thread per slot, plus two threads for connections whose clients have disconnected.
         params.n_threads_http = self._slots + 2
         params.warmup = False
-        # Size in MiB of the cache for earlier turns of conversations, so that these are not processed again.
+        # Size in MiB of the cache for earlier turns of conversations, so that these turns are not processed again.
         params.cache_ram_mib = 512
         # Keep the server's log off the terminal.
         params.verbosity = -1

@@ -1,7 +1,7 @@
 """Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
-The package builds the address and the headers of a call, credentials included. Building address and headers takes twice
-as long as sending the call, so if they are the same for all calls, they are built once per path.
+The package builds the address and the headers of a call, credentials included. Building them takes twice as long as
+sending the call, so they are built once per path if all calls share them.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class OpenAICalls:
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        # Do not reuse a prepared call for Azure: the address depends on the content, and Entra ID tokens expire.
+        # Never reuse a call for Azure, because the address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
         prepared = self._prepared.get(path) or await self._prepare_call(path)

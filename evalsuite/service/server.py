@@ -189,7 +189,7 @@ class GatewayServer:
             try:
                 return await self._gateway.ask(request)
             except ShareUsedUp as error:
-                # Another client that requested the same answer first cannot pay; this client may be able to pay.
+                # The client that requested this answer first cannot pay, but this client may be able to pay.
                 if error.client == client:
                     raise SpendLimitReached(str(error)) from error
 

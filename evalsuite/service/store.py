@@ -37,7 +37,7 @@ class ServiceStore(Store, Protocol):
 
 
 def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> ServiceStore:
-    """Open a PostgreSQL store if `place` is a PostgreSQL address, else an SQLite file.
+    """Open a PostgreSQL store if `place` is a PostgreSQL address; otherwise, open an SQLite file.
 
     Args:
         max_age: seconds for which a stored answer is reused; None means no limit.

@@ -50,7 +50,7 @@ class Upstreams:
         return open_backend(model, base_url, self.credentials)
 
     async def list_models(self) -> list[str]:
-        """List the models that may be called: those named in the service's options, else those of upstream servers."""
+        """List the models that may be called: those that the service's options name, or else the upstream servers'."""
         if self.models:
             return list(self.models)
         listed = [await self._list_server(url) for url in [grant.public_url for grant in self._grants] or [None]]
