@@ -165,14 +165,14 @@ class CorrectTurns:
     package: str
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, Score]:
-        """Repeat the calls, and compare their effects with those of the right calls; empty for a single-turn sample."""
+        """Repeat the calls, and compare their effects with the right calls' effects; skip single-turn samples."""
         if "turns" not in sample.metadata:
             return {}
         fault = await run_in_thread(self.find_fault, sample, split_turns(transcript))
         return {"correct": Score(float(not fault), fault)}
 
     def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
-        """Describe the first fault of the calls; empty if all turns are correct.
+        """Describe the first fault of the calls; return an empty text if all turns are correct.
 
         After each turn, the objects must have the same public attributes as after the right calls. Every result of the
         turn's right calls must be among the results of the model's calls so far. Turns without an expected call are
@@ -198,7 +198,7 @@ class CorrectTurns:
 
 
 def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any]]]]:
-    """List the calls of each turn, without calls whose arguments cannot be read, because these were not executed."""
+    """List each turn's executed calls; a call whose arguments cannot be read was not executed."""
     turns: list[list[tuple[str, Mapping[str, Any]]]] = []
     for event in transcript.events:
         if event["kind"] == "user":

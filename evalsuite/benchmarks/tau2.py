@@ -44,7 +44,7 @@ DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
-    world: Any = None  # A class with the domain's tools, or a function from a sample to such an object.
+    world: Any = None  # A class with the domain's tools, or a function that makes such an object for a sample.
     user_tools: Sequence[str] = ()  # Names of the tools that only the customer may call.
     domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
@@ -159,7 +159,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
             "basis": basis,
             "env_assertions": list(criteria.get("env_assertions") or []),
             "nl_assertions": list(criteria.get("nl_assertions") or []),
-            # The customer's tools in this task; None stands for all.
+            # The customer's tools in this task; None means all of the customer's tools.
             "user_tools": task.get("user_tools"),
             "initial_calls": _list_initial_calls(state),
             # The agent sees neither the customer's calls nor their results.
@@ -285,7 +285,7 @@ class Reward:
 
 
 def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the criteria that the task rewards; empty if any such criterion lacks a score."""
+    """Return `reward`, the product of the criteria that the task rewards; return no reward if any lacks a score."""
     # A criterion without assertions counts as fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
@@ -295,7 +295,7 @@ def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, flo
 
 @dataclass(frozen=True, slots=True)
 class JudgedReward:
-    """Scores by a judge whether a task's statements about the conversation are true."""
+    """Asks a judge whether a task's statements about the conversation are true."""
 
     rules: Reward
 
@@ -322,8 +322,8 @@ class JudgedReward:
 def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
     """Tell whether every action was taken, either by the agent or by the customer.
 
-    As in tau2-bench, only the arguments that an action lists in `compare_args` are compared; without this list, all
-    arguments of the made call are compared.
+    As in tau2-bench, an action's `compare_args` lists the arguments to compare; without this list, all arguments of the
+    made call are compared.
     """
     calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
 

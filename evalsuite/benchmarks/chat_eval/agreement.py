@@ -1,8 +1,8 @@
 """Measure judges' agreement with people, and compare modes by paired tests and as in the paper's figure 3.
 
-In accuracy, a comparison without a usable verdict counts as disagreement. In kappa, a missing verdict is a label that
-people never give. A dialogue without a usable judgement has no score to correlate; tables show how many dialogues lack
-a score.
+In accuracy, a comparison without a usable verdict counts as disagreement. In kappa, a missing verdict counts as a
+separate label, which people never give. A dialogue without a usable judgement has no score to correlate; tables show
+how many dialogues lack a score.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ RHO_NOTE = (
 
 
 def compare_modes(views: Sequence[RunView]) -> list[Table]:
-    """Compare every two modes of a run; one table is for comparisons, another for dialogue responses."""
+    """Compare each pair of a run's modes, in one table for comparisons and one for dialogue responses."""
     from evalsuite.stats import mcnemar
 
     on_pairs: list[tuple[Cell, ...]] = []

@@ -220,7 +220,7 @@ def _make_pair_set(
 
 
 def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
-    """Join the messages of one role in an MT-Bench conversation, up to the judged turn; two messages get titles."""
+    """Join one role's messages in an MT-Bench conversation, up to the judged turn; if there are two, title them."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")

@@ -84,7 +84,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     ]
     if not items:
         raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
-    # `evalsuite build` sorts questions by popularity and writes statistics; the published scripts shuffle questions.
+    # Only questions from `evalsuite build` are sorted by popularity, and only they have a file of statistics.
     tenth = (len(top["head"]) + 9) // 10 if get_stats_path(path).is_file() else 0
     predicates = read_predicate_buckets(path)
     for place, item in enumerate(items):
@@ -154,8 +154,8 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
     """Yield one sample per question and mode, except for questions that the mode cannot ask.
 
     The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
-    people are likely to ask the question. The metadata contain the entity and, in modes that need these, another
-    question of the template (`example`) or the sentence with a gap (`gap`).
+    people are likely to ask the question. The metadata contain the entity and, if the mode needs it, an example
+    question (`example`) or the sentence with a gap (`gap`).
     """
     counts: Counter[tuple[str, str]] = Counter()
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)

@@ -141,7 +141,7 @@ class PromptMode:
     # another question of the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
-    # With `unsure`, the prompt asks the model to say "unsure" if it does not know; with `guess`, to guess.
+    # With `unsure`, the prompt asks a model that does not know the answer to say "unsure"; with `guess`, to guess it.
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
     cloze: bool = False  # Whether to ask for the missing words of a sentence with a gap.
     natural: bool = False  # Whether to ask only questions that people are likely to ask.
@@ -202,7 +202,7 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
 
 
 def make_judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
-    """Write the question to the judge whether a reply is correct; the judge must answer in one word."""
+    """Write the prompt that asks the judge whether a reply is correct; the judge must answer in one word."""
     accepted = "\n".join(f"- {answer}" for answer in answers)
     parts = [("question", question), ("right", accepted), ("given", reply)]
     return f"""You check answers to factual questions against answers that are known to be right.

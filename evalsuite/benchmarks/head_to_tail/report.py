@@ -83,7 +83,7 @@ def _tabulate(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], list[Cell]],
 ) -> Table:
-    """Make a table with a row per value and line (run or mode); a second column names the line if there are several."""
+    """Make a table with a row per value and run or mode; with several runs or modes, a second column names them."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [
@@ -148,9 +148,9 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
 
-# The paper's studies. Each function returns a table, or None if the runs lack the needed data. To compare rules with
-# the judge, several runs are needed; to measure stability, several epochs; to compare prompts, several modes. The
-# tables of very popular entities and of predicates need the files that `evalsuite build` writes beside the questions.
+# The paper's studies. Each function below returns a table, or None if the runs lack the needed data. The judge's study
+# needs several runs, the study of stability several epochs, and the study of prompts several modes. The tables of very
+# popular entities and of predicates need the files that `evalsuite build` writes beside the questions.
 
 # As in the paper, the table of open-domain questions does not separate natural questions.
 _NATURAL_DOMAINS = ("movie", "book", "academics")

@@ -1,7 +1,7 @@
 """Scores answers as right, hallucinated or missing, by rules and by a judge if the run has one.
 
-Each scorer returns shares per case, so means over cases are the paper's rates, all in [0, 1]: accuracy A, missing rate
-M and hallucination rate H = 1 - A - M.
+A score's mean over cases is one of the paper's rates, in [0, 1]: accuracy A, missing rate M or hallucination rate H = 1
+- A - M.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ _MOST_WORDS = 8
 def is_missing(answer: str) -> bool:
     """Tell whether an answer is empty or only states that the model does not know.
 
-    "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was
-    Kubrick" and "Unsure. Stanley Kubrick" are attempts, and "Unknown Pleasures" is an answer.
+    "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was Kubrick"
+    is an attempt, and "Unknown Pleasures" is an answer.
     """
     text = normalise_answer(answer)
     if not any(map(str.isalnum, text)) or _WHOLE.fullmatch(text):

@@ -146,9 +146,9 @@ FEWEST_LINES = 2
 def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
     """Check whether each sum in a wanted table also holds for the predicted cells at the same positions.
 
-    A line (row or column) is a sum if it equals the sum of two other lines, or of all others, at every position where
-    all of these lines have numbers. The lines must have numbers at two or more positions. A difference (c - b = a)
-    counts as the sum a + b = c. Each position of a sum gives a separate result.
+    A line (row or column) is a sum if it equals the sum of two other lines, or of all other lines. Only positions at
+    which all these lines have numbers are compared; two or more are necessary. A difference (c - b = a) counts as the
+    sum a + b = c. Each position of a sum gives a separate result.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]

@@ -59,7 +59,7 @@ class PScore:
 
     content: float  # Similarity of the contents, in [0, 10].
     format: float  # Similarity of the structures, in [0, 10].
-    log: tuple[Mapping[str, Any], ...]  # All messages; first those of calls that show the prediction first.
+    log: tuple[Mapping[str, Any], ...]  # All messages; those with the prediction first come first.
     signature: str = ""  # A line to cite with the scores; it identifies the judge model, prompt and settings.
 
 
@@ -122,5 +122,5 @@ def _fill_prompt(prompt: str, first: str, second: str, written: str) -> str:
         "input1": first,
         "input2": second,
     }
-    # `str.format` would read the braces of JSON as placeholders, too.
+    # Do not use `str.format`, because it would read JSON's braces as placeholders.
     return PLACEHOLDER.sub(lambda match: values[match[1]], prompt)

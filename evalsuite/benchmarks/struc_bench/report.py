@@ -396,7 +396,7 @@ def _correlate(values: Sequence[float | None], outputs: Sequence[Row], draws: Cl
 
 
 def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
-    """Correlate each person's scores with the others' mean, as the agreement that a person can reach."""
+    """Correlate each person's scores with the mean of the other people's scores, for comparison with the metrics."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_split_ratings(outputs, place) for place in range(len(ASPECTS))]

@@ -79,7 +79,7 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
+COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
 FORM = "form"  # Key in `facts` of the list that states whether each check of form was passed.
 CELLS = "cells"  # Key in `facts` of the counts of wanted and wrong cells, see `_count_wrong`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
@@ -277,7 +277,7 @@ class TexCheck:
         """Tell whether TeX accepts a non-empty table, together with the definitions before the table in the answer.
 
         Returns:
-            None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
+            Return None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """
         if reference not in self._known and (accepted := await self._compiles(reference)) is not None:
             self._known[reference] = accepted

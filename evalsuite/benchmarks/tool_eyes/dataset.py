@@ -38,8 +38,8 @@ def is_released(sample: Sample) -> bool:
     return sample.tags["mode"] in RELEASED_MODES
 
 
-# Faults because of which a call does not count as real in the score `reality`. Wrong types are not among these faults,
-# because published documents declare all parameters as strings.
+# Faults of a call that make the call unreal for the score `reality`. Wrong types are not among these faults, because
+# published documents declare all parameters as strings.
 _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 

@@ -142,7 +142,7 @@ def _list_scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
 def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the overall score by scenario, as in the paper's Table 2, but with the total first.
 
-    Otherwise, a page could cut off the column with the total.
+    The total comes first, because a page could cut off the last column.
     """
     present = _list_scenarios_of(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]

@@ -54,12 +54,12 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores the judged capabilities; `released` has the authors' questions, or is None if no mode needs these."""
+    """Scores the judged capabilities; `released` has the authors' questions, or None if no mode uses them."""
 
     released: ReleasedPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return scores in [0, 1] by name; see `judge_capabilities` here and in `released`."""
+        """Return scores in [0, 1] by name; see `judge_capabilities` in this module and in `released.py`."""
         if is_released(sample) and self.released:
             scores = await released.judge_capabilities(sample, transcript, judge, self.released)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
@@ -70,7 +70,7 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The `match` score of a call without a thought, given without a judge, as the published evaluator prescribes 5 of 10.
+# The `match` score of a call without a thought; as in the published evaluator, it is 5 of 10 without asking the judge.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 # Maximum characters of an observation in the judge's log; longer observations are replaced by their names.
@@ -95,8 +95,8 @@ def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # 
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
     """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
 
-    An episode costs 3 questions to the judge, plus one per call of a valid turn with a thought, plus one about the
-    answer if the episode is finished. `match` is missing if no turn is valid, `quality` if the episode is not finished.
+    An episode costs 3 questions to the judge, one more per call of a valid turn with a thought, and one more if it is
+    finished. Without a valid turn, `match` is missing; in an unfinished episode, `quality` is missing.
     """
     questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
     chain = questions.list_thoughts(questions.steps)
@@ -161,7 +161,7 @@ class _JudgeQuestionsOfEpisode:
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
     async def average_selection(self) -> tuple[float | None, float]:
-        """Return the mean over valid turns of both values of `average_turn`."""
+        """Average both values of `average_turn` over the valid turns."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
         turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
         if not turns:
@@ -170,7 +170,7 @@ class _JudgeQuestionsOfEpisode:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Return the mean match of a turn's calls, and the mean that counts 0 for calls that `is_real_call` rejects."""
+        """Return the mean match of a turn's calls, and the same mean with 0 for calls that `is_real_call` rejects."""
         matches = [await self.judge_match(number, at, step) for at in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))

@@ -144,8 +144,8 @@ class QuestionRecord:
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    `shown` is the maximum number of a table's characters in a prompt. If a table's text is longer and the record names
-    the table's CSV file, the text is dropped, because the prompt is then written from the CSV file.
+    `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if the record names the
+    table's CSV file, because the prompt is then written from this file.
     """
     for where, raw in read_raw_records(path):
         yield _read_record(raw, RecordSource(root, path, where), shown)

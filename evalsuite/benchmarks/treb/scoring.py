@@ -56,7 +56,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def make_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Make the scorers; include a judge if the run has a judge model, `released_scores` if published rows are shown."""
+    """Make the scorers; include a judge if the run has one, `released_scores` if the report shows published rows."""
     own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
     if setup.judge:
         own.append(AnswerJudge())

@@ -162,12 +162,12 @@ COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data,
 
 
 def asks_for_json(sample: Sample) -> bool:
-    """Tell whether a TCoT answer must be a JSON object: only with a table, and not for a summary."""
+    """Tell whether a TCoT answer must be a JSON object; this holds for questions with a table, except summaries."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
 def write_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
-    """Write a table for TCoT in at most `limit` characters; of a large table, write at most the first 50 rows.
+    """Write a table for TCoT in at most `limit` characters; a large table is cut to at most 50 rows.
 
     A small table is written as the record's own text `written`, if this text is not empty and fits.
     """

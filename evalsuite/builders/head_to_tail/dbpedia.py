@@ -84,7 +84,7 @@ class DbpediaSource(DumpSource):
         return list_questions
 
     def _read_dump(self, path: Path) -> None:
-        """Read the triples; remove the common prefix from entities, and make objects that are not entities null."""
+        """Read the triples; remove the common prefix from entities, and set objects that are not entities to null."""
         skip = len(_RESOURCE)
         with read_triples(self._workspace, path) as stream:
             self._workspace.run_sql(f"""

@@ -67,7 +67,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question contains none of its answers, which must be texts and at most `MOST_ANSWERS`."""
+    """Tell whether a question has at most `MOST_ANSWERS` answers, all texts, and contains none of the answers."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
@@ -245,7 +245,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
     def find_lowest_popularity(self, bucket: str) -> int:
-        """Return the lowest popularity in this and more popular buckets; if these are empty, one above the maximum."""
+        """Return the lowest popularity in this and more popular buckets; if they are empty, the maximum plus one."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -327,8 +327,8 @@ def choose_questions(
 ) -> Selection:
     """Draw until every template has its maximum number of questions, or all questions that exist.
 
-    The maximum per bucket is `per_template`. If `per_template` is None, the maximum is the smallest number with which
-    all templates together have `target` questions per bucket.
+    The maximum per bucket is `per_template`. If it is None, the maximum is the smallest with which all templates
+    together reach `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)
@@ -342,7 +342,7 @@ def choose_questions(
 
 
 def find_question_cap(available: Sequence[int], target: int) -> int:
-    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; the target if no cap is enough."""
+    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; if no cap is enough, the target."""
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
         if reached >= target:

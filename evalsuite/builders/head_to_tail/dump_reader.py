@@ -44,7 +44,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
 
 
 class _CountingFile:
-    """A file that reports each number of bytes read; `at` is the total."""
+    """A file that reports the number of bytes of each read; `at` is the total."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self._file, self._advance, self.at = file, advance, 0

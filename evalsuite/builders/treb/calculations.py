@@ -248,7 +248,7 @@ DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, un
 
 
 def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]]:
-    """Choose a column whose distribution can be tested, without its missing cells; no values if none is suitable."""
+    """Choose a column whose distribution can be tested; return its values, or none if no column is suitable."""
     present = {name: _drop_missing_cells(cells) for name, cells in sheet.arithmetic_columns.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
     name = random.choice(suited) if suited else ""

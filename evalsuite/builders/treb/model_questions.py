@@ -2,10 +2,10 @@
 
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find it, the author writes the
-answer. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives
-full marks. Then candidates answer the question. If all agree with the answer, the answer is kept; if all agree on
-another answer, this common answer replaces the author's; otherwise people decide. Last, a judge classifies the question
-without knowing the intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
+answer. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives full
+marks. Then candidates answer the question. If all candidates agree with the answer, it is kept. If they agree on
+another answer, that answer replaces it. Otherwise, people decide. Last, a judge classifies the question without knowing
+the intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations

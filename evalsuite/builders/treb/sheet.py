@@ -76,7 +76,7 @@ class Sheet:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # The column has at most two values, or mostly zeros and ones besides fractions (a law in force part of a year).
+        # The column has at most two values, or mostly zeros and ones (a law in force for half a year is 0.5).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
@@ -369,8 +369,8 @@ def _are_row_numbers(cells: Sequence[float | None]) -> bool:
 def _are_levels(cells: Sequence[float | None]) -> bool:
     """Tell whether the same few numbers recur, such as answers, classes or doses.
 
-    The numbers are at most ten whole numbers that occur at least three times on average, or any numbers that occur
-    equally often, as in a designed experiment.
+    Either at most ten whole numbers occur at least three times on average, or all numbers occur equally often, as in a
+    designed experiment.
     """
     counts = Counter(cell for cell in cells if cell is not None)
     few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)

@@ -45,7 +45,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
-    """Yield name and table for each table of a file; for a table that is left out, its source's name and the reason."""
+    """Yield the name and the table for each table of a file; for an unused table, yield its source and the reason."""
     kind = path.suffix.lower()
     read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
     try:

@@ -157,7 +157,7 @@ _MAX_FILES = 50
 
 
 class Files:
-    """A private folder with some files, deleted after the episode. Messages never show its real path."""
+    """A private folder with some files, deleted after the episode. Messages never show the folder's real path."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
         self._temporary = tempfile.TemporaryDirectory(prefix="tool-eyes-")
