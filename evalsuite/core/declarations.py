@@ -10,8 +10,7 @@ A run's folder may come from anywhere, so its contents never decide which code i
 only the object that the package registers under the benchmark's name is loaded. A test file is imported only if the
 user names the file or its folder (`--code`). The file must lie below the user's root directory, outside of folders that
 are runs or contain runs. The file must also be named like a test file, and its source must declare a benchmark in the
-named function. Only declarations that the current session's own worker processes report are accepted without these
-checks of the file.
+named function. Only declarations that the session's own worker processes report are accepted without these checks.
 """
 
 from __future__ import annotations

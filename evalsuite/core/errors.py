@@ -127,7 +127,7 @@ class ToolError(EvalsuiteError):
 
 
 class SandboxError(EvalsuiteError):
-    """A program could not be run. If a program runs and fails, see `Execution.error` instead."""
+    """A program could not be run. If a program runs and fails, `Execution.error` describes the failure instead."""
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818

@@ -16,7 +16,7 @@ from evalsuite.core.errors import SettingsError
 class Option:
     """The form of a setting on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`."""
 
-    help: str  # One or two lines, with an example if the form of the value is not obvious.
+    help: str  # The help text: one or two lines, with an example if the form of the value is not obvious.
     metavar: str  # Placeholder for the value in `--help`.
     kind: type[str | int | float | bool] = str  # Type of the value, or of each value if the option may be repeated.
     repeat: bool = False  # Whether the option may be given several times; the values form a tuple.
@@ -83,7 +83,7 @@ def read_option_table(table: str, types: Mapping[str, str]) -> tuple[Option, ...
 
 def is_given(value: Any) -> bool:
     """Tell whether the user gave a value; None, False and empty sequences count as not given."""
-    # Truthiness would be wrong here: a spend limit of 0 is a value.
+    # Do not test truthiness, because a spend limit of 0 is a value.
     return not (value is None or value is False or value in ((), []))
 
 

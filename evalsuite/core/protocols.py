@@ -60,11 +60,11 @@ class Model(Protocol):
 class Solver(Protocol):
     """Turns a sample into a transcript. Any async function with this signature is a solver.
 
-    A solver may have these optional parts. `async def aclose()` is called at the end of the run, to close
-    resources. `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if the sample needs
-    no sandbox; a scorer may have this method, too. Before the run's first model call, a check ensures that the sandbox
-    works. A solver that
-    changes its cases, for example by injecting faults, has a mapping `tags` that is added to the tags of all cases.
+    A solver may have these optional parts. `async def aclose()` is called at the end of the run, to close resources.
+    `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if the sample needs no sandbox. A
+    scorer may have this method, too. Before the run's first model call, a check ensures that the sandbox works. A
+    solver that changes its cases, for example by injecting faults, has a mapping `tags`, which is added to all cases'
+    tags.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:

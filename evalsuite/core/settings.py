@@ -238,7 +238,7 @@ MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Make settings from values by name; None and empty mean that the user gave nothing."""
+    """Make settings from values by name; None or an empty value means that the user gave nothing."""
     given = {
         option.name: read_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
     }

@@ -62,7 +62,7 @@ def _make_raisable(error: BaseException) -> BaseException:
 
 
 async def call_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call an async function here, or a plain function in a thread; await the result if it is awaitable."""
+    """Call an async function in this thread, a plain function in a new one; await the result if it is awaitable."""
     result = await (function(*args, **kwargs) if is_async(function) else run_in_thread(function, *args, **kwargs))
     return await result if inspect.isawaitable(result) else result
 

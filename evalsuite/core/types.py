@@ -24,7 +24,7 @@ TARGET_KINDS = "text, a finite number or a list of these; metadata takes anythin
 CANARY = "canary"
 """The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
-ASSERTS = "asserts"  # Name of the fact that tells whether a case's test can fail; if missing, it can.
+ASSERTS = "asserts"  # Name of the fact that tells whether a case's test can fail; without this fact, the test can fail.
 SIGNATURES = "judge_signatures"  # Name of the fact with the judge's signature for each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""
@@ -339,8 +339,8 @@ class Metric:
     further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
     the model is called.
 
-    By default, a loss of 0.02 of the range or more matters. Confidence intervals stay within the range. If a score has
-    no range and other values than 0 and 1, it is compared with a baseline only if a gate states the loss that matters.
+    By default, a loss of 0.02 of the range or more matters. Confidence intervals stay within the range. A score
+    without a range, whose values are not 0 and 1, is compared with a baseline only if a gate states that loss.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
@@ -414,10 +414,10 @@ class Record:
         target: the expected answer.
         transcript: see `Transcript`; None if solving failed.
         logs: long plain data of scorers, by metric name.
-        fingerprints: 16 hexadecimal digits each, equal if two records were made from the same thing: `input` and
-            `target` of the sample, `model`, `judge` and `user` with address and parameters, `scorers` with versions,
-            `programs` (Python and packages, if the model writes programs), `prompt` (messages and tools) and
-            `params` of the case's first request, `requests` for all requests of the case.
+        fingerprints: 16 hexadecimal digits by name, equal if two records were made from the same thing. `input` and
+            `target` are the sample's; `model`, `judge` and `user` include address and parameters; `scorers` includes
+            versions; `programs` covers Python and packages, if the model writes programs. `prompt` (messages and tools)
+            and `params` are the first request's, and `requests` covers all requests.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN

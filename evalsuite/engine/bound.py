@@ -148,7 +148,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add the scorers' agreement with the benchmark's own checker to the description, if the data include it."""
+    """Add the scorers' agreement with the benchmark's own checker, if the data contain it, to the description."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement

@@ -129,7 +129,7 @@ class CaseFindings:
         return CaseScores(scores, self.read)
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Record an exception of a case; return whether the exception means that the case missed its threshold."""
+        """Record an exception of a case; return whether it means that the case missed its threshold."""
         if _is_pytest_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
@@ -298,7 +298,7 @@ LONGEST_VALUE = 240  # Maximum characters of a shown value, as in pytest.
 
 
 def read_statement(lines: Sequence[str], number: int) -> str:
-    """Return the source of the statement that contains a line; if the source cannot be parsed, only the line."""
+    """Return the source of the statement that contains a line, or the line alone if the source cannot be parsed."""
     node = _find_statement(lines, number)
     if node is None:
         return lines[number - 1].strip() if number <= len(lines) else ""

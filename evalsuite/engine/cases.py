@@ -43,7 +43,7 @@ class Case:
     source: SampleSource  # The sample, or its id and the function that makes it.
     epoch: int  # The repetition, counted from 1.
     beyond: bool = False  # Whether the sample is beyond `--limit`, so that the case runs only with `--until-decided`.
-    nodeid: str = ""  # The item's node id if the test has further parameters; else empty.
+    nodeid: str = ""  # The item's node id if the test has further parameters; otherwise empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
 
     @property
@@ -181,7 +181,7 @@ def _is_canary(source: SampleSource) -> bool:
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
-    """Choose at most `limit` samples in their order; a larger limit adds samples to those of a smaller limit.
+    """Choose at most `limit` samples in their order; a larger limit only adds samples to the choice.
 
     The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
     """

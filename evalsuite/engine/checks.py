@@ -45,7 +45,7 @@ def demand_model(name: str | None) -> str:
 
 
 def check_model_can_be_called(settings: Settings, model: str | None) -> None:
-    """Check, before cases are made, that the model can be called; call this in the process that has the keys."""
+    """Check, before cases are made, that the model can be called; to be called where the keys are."""
     if settings.replay or needs_outside_code(model or ""):
         return
     if settings.gateway:

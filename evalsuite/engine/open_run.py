@@ -69,7 +69,7 @@ class RunGateway:
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
-        # Start the event loop last; otherwise, its thread would keep running after an error above.
+        # Start the event loop last, because its thread would keep running after an error in the lines above.
         self.background = BackgroundLoop()
 
     def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
@@ -162,7 +162,7 @@ class Watchers(Protocol):
 
     @property
     def faults(self) -> Sequence[str]:
-        """Exceptions of the watchers, one line each; such an exception does not affect the run."""
+        """Exceptions of the watchers, one line each; they do not affect the run."""
         ...
 
     def receive_record(self, line: str) -> None:
@@ -222,7 +222,7 @@ class OpenRun:
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
-        # Benchmarks with at least one scored case, so that the names of their metrics are known.
+        # Benchmarks with at least one scored case; the names of their metrics are known.
         self._scored: set[str] = set()
         self._places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}

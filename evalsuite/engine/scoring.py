@@ -248,7 +248,7 @@ def _describe_scorer(scorer: Any) -> str:
 
 
 def write_stable_repr(value: Any) -> str:
-    """Return a repr that is equal in every process: members of sets are sorted, addresses are left out.
+    """Return a repr that is equal in every process: members of sets are sorted, and memory addresses are left out.
 
     The order of a set depends on the process's hash seed, and workers have seeds of their own.
     """
@@ -272,12 +272,12 @@ def _read_cell_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # The cell is empty if a recursive function is not yet assigned to its name.
+        # A closure's cell is empty if a recursive function is not yet assigned to its name.
         return None
 
 
 def _describe_version(scorer: Any, kind: Any) -> str:
-    # Use the scorer's own version, else evalsuite's version for a shipped scorer, else the scorer's source code.
+    # Use the scorer's own version; without one, a shipped scorer has evalsuite's version, any other its source code.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

@@ -91,10 +91,10 @@ def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
     In this process, the replaced `os._exit(0)` exits with the given status; in forked children, it exits with 0. While
-    the status is not 0, `os.exec*` raises an error, because the new program's status would be this process's. The
-    returned function restores `os.exec*`, too.
+    the status is not 0, `os.exec*` raises an error, because the new program's status would become this process's
+    status. The returned function restores `os.exec*`, too.
     """
-    # Use a copy, because pytest redirects the original descriptor while a test runs.
+    # Copy the descriptor of standard error, because pytest redirects the original while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)
     # All other variants, such as `os.execlp`, call `os.execv` or `os.execve`.
     execs: dict[str, Callable[..., object]] = {"execv": os.execv, "execve": os.execve}

@@ -87,7 +87,7 @@ class RunModels:
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
     def get_judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
-        """Return the run's judge, else the scorer's own judge (`own`); None if neither exists."""
+        """Return the run's judge or, without one, the scorer's own judge (`own`); return None if neither exists."""
         name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None

@@ -162,7 +162,7 @@ class Answers:
         return float(self._database.read_row(BILLED)[0])
 
     def count_refusals(self) -> tuple[int, int]:
-        """Count the calls of all sessions of the run, and those that the server refused with 429."""
+        """Count the calls of all sessions of the run, and the calls that the server refused with status 429."""
         self._group.flush()
         calls, refused = self._database.read_row(REFUSED)
         return calls, refused

@@ -56,7 +56,7 @@ class Database:
             db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # Replace invalid bytes: a damaged text must fail its checksum, not the query that reads the text.
+        # Replace invalid bytes, because a damaged text must fail its checksum, not the query that reads it.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 

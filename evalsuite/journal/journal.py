@@ -162,7 +162,7 @@ class Journal:
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def find_counted(self) -> CountedRecords:
-        """Find the records that count: those of cases that the latest session's plan has with the same fingerprints."""
+        """Find the records that count: their cases are in the latest session's plan with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
         for case, line in self._iterate_counted():

@@ -64,8 +64,8 @@ class Lease:
                 "stop it; each request would be paid for twice"
             ) from error
         except OSError as error:
-            # Refuse a file system without locks: SQLite would wait for the unsupported lock as if another process held
-            # it.
+            # Refuse a file system without locks, because SQLite would wait for the unsupported lock as if another
+            # process held it.
             raise RunError(
                 f"{self.folder} is on a file system without locks ({error.strerror}), and a journal needs them: "
                 "name a folder on another one with --reports"

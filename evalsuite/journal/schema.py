@@ -140,8 +140,7 @@ SCHEMA += OUTCOMES
 
 
 LARGE = 4096  # Minimum length of a Base64 string that is stored as a separate part, in characters.
-# JSON text contains Base64 unescaped and never contains a control character, so a name, which has control characters,
-# cannot be confused with text.
+# Names contain control characters, which JSON text never contains, so names cannot be confused with text.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")

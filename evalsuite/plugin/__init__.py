@@ -79,7 +79,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the settings, and set this process up as the controlling one or as a worker."""
+    """Read the settings, and set this process up as the controlling process or as a worker."""
     start_process(config)
 
 

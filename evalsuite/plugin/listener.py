@@ -1,4 +1,4 @@
-"""The controlling process, which receives the workers' requests and all reports, and creates the run's folder."""
+"""Receives the workers' requests and all reports in the controlling process, and creates the run's folder."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class ReportListener:
         }
 
     def _find_uncollected(self) -> set[str]:
-        """Find the benchmarks that this session's test files declare if a gate applies to all benchmarks (`*`)."""
+        """Find the benchmarks that this session's test files declare, if a gate applies to all benchmarks (`*`)."""
         from evalsuite.decisions.gates import parse_gates
 
         covers_all = any(gate.benchmark == "*" for gate in parse_gates(self.settings.gate))
@@ -301,8 +301,8 @@ class ReportListener:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Store a worker's number of planned cases, and stop replacing workers that die while collecting.
 
-        xdist would replace four times as many workers before it ends the session. Here, as many may die as were
-        started first.
+        xdist would replace four times as many workers before it ends the session. This method lets as many workers die
+        as were started first.
         """
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:

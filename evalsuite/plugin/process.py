@@ -48,7 +48,7 @@ def _freeze_heap(*, in_worker: bool) -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
 
     The collector would traverse these objects repeatedly. In a run of quick cases with eight workers, garbage
-    collection took an eighth of the time, and at the interpreter's exit a tenth of the processor time.
+    collection took an eighth of the time. Collection at the interpreter's exit took a tenth of the processor time.
     """
     gc.freeze()
     # A worker skips garbage collection at exit. All other processes unfreeze the objects, because nanobind extensions

@@ -49,7 +49,7 @@ REPEATED = (
 
 
 def start_process(config: pytest.Config) -> None:
-    """Set this process up as the controlling one or as a worker."""
+    """Set this process up as the controlling process or as a worker."""
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
     config.pluginmanager.register(ReportTrimmer(config), "evalsuite-trimmer")
@@ -228,7 +228,7 @@ def _describe_uncollected(config: pytest.Config) -> str:
 
 
 def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
-    """Return the run's exit status if it takes precedence over pytest's own status; else return pytest's."""
+    """Return the run's exit status if it takes precedence over pytest's own status; else return pytest's status."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)

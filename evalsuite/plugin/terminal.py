@@ -274,7 +274,7 @@ def _list_plan_lines(
 
 
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Find the second baseline, else the first baseline's own baseline; None if this run does not exist."""
+    """Find the second baseline or, without one, the first baseline's own baseline; None if that run does not exist."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
