@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequ
 
     A line consists of an argument's flags and placeholder, two spaces or more, and the help, which may continue on
     indented lines. `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`, `*` and
-    `+` mean the same as in argparse; an option with `*` may be repeated. An option without placeholder is a switch.
+    `+` mean the same as in argparse; an option with `*` may be repeated. An option without a placeholder is a switch.
 
     Args:
         required: the names of options that must be given.
@@ -103,7 +103,7 @@ def write_lines(lines: Iterable[object]) -> None:
 def run_program(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of evalsuite's own commands; its output and its errors become one text."""
+    """Run one of evalsuite's own commands; standard output and standard error are returned as one text."""
     return subprocess.run(  # noqa: S603 - the command is the caller's own
         command,
         cwd=folder,

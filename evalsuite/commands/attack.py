@@ -97,7 +97,7 @@ class _Attack:
         return len(rows) > 1
 
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the arguments of a session with this fault: its options and, for `chosen`, the id of a case."""
+        """Make the session's arguments for a fault: the fault's options and, for the fault `chosen`, a case's id."""
         if name == "mistyped":
             return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._list_gates())
         return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
@@ -115,7 +115,7 @@ class _Attack:
             *suite,
         ]
         if Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
-            # Files that came with the run may lie beside the run's folder.
+            # Ignore the folder of runs, because it may contain test files that came with a run.
             command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else {}
         ended = run_program(command, {**os.environ, **fault})

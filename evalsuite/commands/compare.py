@@ -52,7 +52,7 @@ class ChangedCase:
     case: str
     before: str
     after: str
-    score_change: float  # The greatest difference of a score, second minus first; 0.0 if only the outcome changed.
+    score_change: float  # The greatest difference of a score (second minus first run); 0.0 without any.
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run, and the gates and baselines that replace the run's own."""
+    """Add arguments for the run, and for gates and baselines that replace the run's gates and baselines."""
     table = """
     --reports RUN
     --gate CONDITION*  gate that replaces the run's own; may be repeated
@@ -87,9 +87,9 @@ def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
 def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
-    If the verdict is missing or invalid, the comment says so and the exit status is 2; otherwise an earlier "passed"
-    would stay on the pull request. No file of the folder is imported or executed, because the CI step has a secret
-    token and must not run code of the pull request.
+    If the verdict is missing or invalid, the comment says so, because an earlier "passed" must not stay; the exit
+    status is 2. No file of the folder is imported or executed, because the CI step has a secret token and must not run
+    code of the pull request.
     """
     from evalsuite.output.reports.markdown import escape_markdown
     from evalsuite.output.reports.write import MARKER
@@ -175,7 +175,7 @@ class CommentHost:
 
         headers = {**self.headers, "User-Agent": "evalsuite"}
         try:
-            # A redirect is not followed, because the token would go to the other host.
+            # Do not follow a redirect, because the token would be sent to another host.
             answer = httpx2.request(method, url, json=content, headers=headers, timeout=SECONDS)
             answer.raise_for_status()
             return answer.json()

@@ -227,7 +227,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
 
 
 def _call_command(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
-    """Run one of the workflow's commands without CI variables and caches: post nothing and leave no file behind."""
+    """Run one of the workflow's commands without CI variables and caches, so that nothing is posted or left behind."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
     clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
@@ -250,7 +250,7 @@ class _Proof:
     def show_both_runs(self) -> int:
         """Show one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # All answers of the first run are wrong; its records contain the questions and the expected answers.
+        # In the first run, all answers are wrong; the run's records contain the questions and the expected answers.
         status, shown = self._run_decision("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
@@ -279,7 +279,7 @@ class _Proof:
         return _call_command(command, self.root, self.scratch, given)
 
     def _show_workflow_run(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands; return the first one's exit status, or None if the second command fails."""
+        """Run the workflow's two commands; return the first one's exit status, or None if the second one fails."""
         status, shown = self._run_decision(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""

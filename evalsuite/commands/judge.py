@@ -228,7 +228,7 @@ def decide_judges(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """Estimate how many more labels would meet a missed gate, if more labels only narrow the interval."""
+    """Estimate how many more labels a missed gate needs, assuming that more labels only narrow the interval."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""

@@ -205,7 +205,7 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
 def _name_scores(scorer: JudgedScorer) -> list[str]:
     if isinstance(scorer, Rubric):
         return [scorer.name]
-    # The page has keyboard shortcuts for two answers only.
+    # Leave out scorers of three or more answers, because the page has keyboard shortcuts for two answers only.
     return list(scorer.aspects) if isinstance(scorer, JudgeScorer) and len(scorer.rivals) < 2 else []
 
 
@@ -275,7 +275,7 @@ class _Question:
 
 
 def _list_points(scale: Any) -> list[tuple[str, str, str]]:
-    """List a scale's points if all are single digits, so that each point has a keyboard key; empty for other scales."""
+    """List a scale's points if each is a single digit and so has a keyboard key; return no points for other scales."""
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]

@@ -196,7 +196,7 @@ class _JudgeCalls:
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def write_change(self, kind: str, text: str) -> str | None:
-        """Let the judge's model change a text and check that the meaning changed or stayed as intended; None if not."""
+        """Let the judge's model change a text; return None if the meaning did not change or stay as intended."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible(kind, text, changed):
             return None
@@ -232,7 +232,7 @@ class _MutationTest:
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # By case: a corrupted answer that lost points, and its score.
+        caught: dict[str, tuple[Case, float]] = {}  # Detected corrupted answers with their scores, by case.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_cases(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
@@ -246,8 +246,8 @@ class _MutationTest:
     def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
         """List the cases that people pass; if people pass no case, list the cases that the judge passes.
 
-        If scores are not pass/fail, the better half passes. Cases with the lowest possible score are left out, because
-        their score cannot fall when the answer is corrupted.
+        If scores are not pass/fail, the half with the higher scores passes. Cases with the lowest possible score are
+        left out, because their score cannot fall when the answer is corrupted.
         """
         scores, lowest = self.judge.scores, self.judge.scale[0] if self.judge.scale else 0.0
         able = [case for case, score in scores.items() if score > lowest]
@@ -288,7 +288,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to the originals."""
+        """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to good answers."""
         names = self._draw_cases(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]

@@ -178,7 +178,7 @@ def _run_checks(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """Check the journal's file and each stored answer; yield each check with its fault, which is empty if it passed."""
+    """Check the journal's file and each stored answer; yield each check with its fault, or "" if it passed."""
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.list_damaged()

@@ -156,7 +156,7 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_metaeval(options: argparse.Namespace) -> int:
-    """Print tables of the metrics' agreement with people, or with `--grid` of their reactions to known changes."""
+    """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""
     return _run_grid(options) if options.grid else _run_agreement(options)
 
 

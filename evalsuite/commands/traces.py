@@ -147,7 +147,7 @@ def _read_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
 
 
 def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the calls of one trace as an answer with its transcript; nothing if the trace has no call."""
+    """Yield the calls of one trace as an answer with its transcript; yield nothing if the trace has no call."""
     if not log.calls:
         return
     transcript = log.transcript()

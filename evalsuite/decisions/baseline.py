@@ -130,7 +130,7 @@ def _describe_baseline(baseline: Run) -> Iterator[str]:
 
 
 def _explain_end(baseline: Run, run: Run) -> str:
-    """Explain that a baseline is invalid, because it was changed or had expired; empty for a valid baseline."""
+    """Explain why a baseline is invalid (it was changed, or had expired); return an empty text for a valid baseline."""
     if changed := list_changed_files(baseline.folder.path, baseline.info):
         return (
             f"the baseline {baseline.folder.name} differs from what was promoted, in {', '.join(changed)}: restore it, "
@@ -253,7 +253,7 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # The judge has changed if the share of canaries (fixed answers) judged differently is surely larger.
+SURELY = 0.05  # The share of canaries (fixed answers) judged differently beyond which the judge has changed.
 
 
 def judge_drift(baseline: Run, run: Run) -> list[str]:

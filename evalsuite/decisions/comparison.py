@@ -235,7 +235,7 @@ class Against:
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
-    # Descriptions of differences between the runs other than the model, by benchmark.
+    # Descriptions of how the runs differ beyond the model, by benchmark.
     changed: Sequence[str] = ()
     unscored: Sequence[str] = ()  # One line per metric for which errors left questions without a score.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
@@ -334,8 +334,8 @@ def _describe_detectable(one: NonInferiority) -> str:
 def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
-    A margin is usually a share of a metric's range. Resources such as cost have no range, so a resource is compared
-    only if a gate names the resource's margin (the smallest loss that matters).
+    A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
+    gate names the smallest loss that matters.
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):

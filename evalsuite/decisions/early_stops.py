@@ -96,7 +96,7 @@ def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
 
 
 CONFIDENCE = 0.95  # Confidence of early decisions on gates that do not set a confidence.
-EARLY_SHARE = 0.5  # The part of a decision's error probability for early checks; the rest is for the final check.
+EARLY_SHARE = 0.5  # The part of a decision's error probability that early checks use; the final check uses the rest.
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """The beginning of the remark on gates of an ini file whose cases this session did not collect."""
 
@@ -358,7 +358,7 @@ def apply_early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
 
 
 def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
-    """Explain why the run intentionally left out some of the suite's cases; empty if it left out none."""
+    """Explain why the run intentionally left out cases of the suite; return "" if it left out none."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:

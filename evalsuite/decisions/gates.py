@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A gate has no data if it would be missed when every case without a score (skipped, or ended in an error) counted with
-the metric's worst value.
+A met gate is changed to `no data` if it would be missed with the metric's worst value for every case without a score
+(skipped, or ended in an error).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Gate:
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
     threshold: float  # The limit on the metric's scale; for `NO_WORSE`, the smallest loss that matters or nan.
-    confidence: float | None  # The interval's confidence, in (0, 1); None: the estimate alone decides.
+    confidence: float | None  # The interval's confidence, in (0, 1); with None, the estimate alone decides.
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the gate's text omits the benchmark's name.
 
@@ -106,7 +106,7 @@ class Gate:
         return self.benchmark in {"*", benchmark}
 
     def is_met_by(self, estimate: Estimate) -> bool:
-        """Tell whether an estimate (with a confidence, the bound of the estimate's interval) meets the gate."""
+        """Tell whether an estimate meets the gate; with a confidence, the bound of its interval must meet the gate."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.wants_more else estimate.high
@@ -380,7 +380,7 @@ def _decide_with_missing(
 
 
 def _mix_in_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Estimate a derived metric as a mean in which a share of the cases has the worst value of the metric's range."""
+    """Estimate a derived metric as a weighted mean of the estimate and the worst value, whose weight is `share`."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)

@@ -74,7 +74,7 @@ class Measured:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # The reason why the benchmark's code is missing, without which unstored metrics cannot be computed.
+    gone: str = ""  # The reason why the benchmark's code is missing, so that unstored metrics are unknown.
     # For each derived metric, the cases without a value, as stored by the run.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -198,7 +198,7 @@ class _ReadScores(dict[str, float]):
 
 
 def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Compute the share of scored cases that passed; if samples must pass k of n epochs, the share of samples."""
+    """Compute the share of scored cases that passed, or the share of samples if samples must pass k of n epochs."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))

@@ -73,7 +73,7 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str  # The data from which the variance is estimated, as text.
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # How often an equal model and a model with the loss `loss` would fail; None without repeated answers.
+    # How often an equal model would fail, and how often a model with the loss `loss`; None without repeated answers.
     calibration: Calibration | None = None
 
     @property
@@ -262,7 +262,7 @@ def _estimate_variance(
     pairs: Sequence[Pair],
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate a difference's variance from two earlier runs, else from epochs, else as if runs were independent."""
+    """Estimate a difference's variance from two earlier runs, from epochs, or by assuming that runs are independent."""
     from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
     within = estimate_within_variance(scores.values())
@@ -305,10 +305,10 @@ def estimate_derived_variance(
 ) -> tuple[DifferenceVariance, str] | None:
     """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
 
-    The variance is the number of questions times the squared jackknife error of the difference, because a derived
-    metric's error also shrinks with the square root of the number of questions. If two earlier runs exist, the
-    difference between these runs is used. If only the baseline exists, two independent runs with the baseline's
-    variance are assumed. The variance is assumed to be the same for any number of epochs.
+    The variance is the number of questions times the squared jackknife error of the difference. A derived metric's
+    error also shrinks with the square root of the number of questions. If two earlier runs exist, the difference
+    between these runs is used. If only the baseline exists, two independent runs with the baseline's variance are
+    assumed. The variance is assumed to be the same for any number of epochs.
 
     Returns:
         The variance and its source; None if the metric is undefined, or becomes undefined without a group of clusters.
@@ -329,7 +329,7 @@ def estimate_derived_variance(
 
 
 def _compute_squared_error(compute: Compute, common: CommonQuestions, *, alone: bool) -> float | None:
-    """Compute the squared jackknife error of the metric, or of its difference between the two runs."""
+    """Compute the squared jackknife error of the metric or, unless `alone`, of its difference between the runs."""
     values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)
     if count < 2 or any(math.isnan(value) for value in values):

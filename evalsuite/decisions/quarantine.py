@@ -111,7 +111,7 @@ def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
 
 
 def read_run_quarantine(run: Run) -> Quarantine:
-    """Read the quarantine that was in force during a run."""
+    """Read the quarantine that applied during a run."""
     return restore_quarantine(run.info.get("quarantine"))
 
 

@@ -65,8 +65,8 @@ class Verdict:
     against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
-    # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The pull request's
-    # comment, `summary.json`, the page and the step summary show the hash, which tells that they state one verdict.
+    # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The comment,
+    # `summary.json`, the page and the step summary show the hash, so that readers can match them.
     id: str = ""
 
     @property
@@ -102,7 +102,7 @@ class _Findings:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[Against]
-    # A text with the number of selected cases, by benchmark; only benchmarks with some cases left out.
+    # A text with the number of selected cases, for each benchmark of which only some cases were selected.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -266,7 +266,7 @@ def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[Ga
 
 
 def _describe_partial_selection(run: Run) -> dict[str, str]:
-    """State the number of selected cases for each benchmark of which the command line selects only some cases."""
+    """State the number of selected cases for each benchmark of which the command line selects a part."""
     found = {}
     for name, entry in run.info.get("collected", {}).items():
         # Also count the cases in the run's records, because a resumed run contains the cases of its earlier sessions.
@@ -279,7 +279,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
 
 
 def _join_undecided(findings: _Findings) -> str:
-    """Return the headline of a run whose gates were not decided because only some cases were selected; else ""."""
+    """Return the headline of a run whose gates are undecided because only some cases were selected, or ""."""
     reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
     return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
 
@@ -385,7 +385,7 @@ def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
-            # Raise the confidence of the final check if early checks were possible, because both share the error
+            # Raise the confidence of the final check if early checks were possible, because the checks share one error
             # probability.
             last = replace(gate, confidence=compute_final_confidence(gate.confidence))
         decided = decide_gates([last], {**_find_judges(run, gate), **measured}, share)

@@ -2,11 +2,11 @@
 
 `latency_p50`, `latency_p95` (any whole percentile): seconds until a case's answer. Waits before a call is sent (for a
 connection, a rate limit, a retry, or the start of the program) do not count. `cost`, `tokens`, `calls`: US dollars,
-tokens and calls per case, of the model under test alone. The prefix `judge_` selects the judge, `simulator_` the models
-that play users and tools, `total_` all models together. `pass_at_K`: the probability that at least one of K attempts at
-a sample passes. `pass_hat_K`: the probability that all K attempts pass. Each sample's epochs are its attempts.
-`judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's agreement with people on labelled cases. `corrected_SCORE`:
-the mean of a judge's score, corrected by people's labels.
+tokens and calls per case, of the model under test alone. The prefix `judge_` selects the judge, `simulator_` selects
+the models that play users and tools, and `total_` selects all models together. `pass_at_K`: the probability that at
+least one of K attempts at a sample passes. `pass_hat_K`: the probability that all K attempts pass. Each sample's epochs
+are its attempts. `judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's agreement with people on labelled cases.
+`corrected_SCORE`: the mean of a judge's score, corrected by people's labels.
 """
 
 from __future__ import annotations

@@ -118,8 +118,7 @@ def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
             for name, content in (*_list_pictures(event), *_list_texts(event)):
-                # Replace special characters: a record may come from an untrusted source, and a name must not leave the
-                # folder.
+                # Replace special characters, because a name from an untrusted record must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content

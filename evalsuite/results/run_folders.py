@@ -22,7 +22,7 @@ from evalsuite.results.record_file import RECORDS
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
 LONGEST_NAME = 200  # Maximum bytes of a name. File systems allow 255 bytes, but other tools append to the name.
-LAST = "last"  # Names the newest run; an unnamed run of selected cases (`-k`, ids) counts only if no other run exists.
+LAST = "last"  # The newest run; an unnamed run of selected cases only if no other run exists.
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,7 +335,7 @@ def _read_count(summary: Path) -> int | None:
 
 
 def flatten_record(record: Record) -> dict[str, Any]:
-    """Convert a record to one row. Tags become columns `tag.NAME`, scores `score.NAME`, several targets a JSON list."""
+    """Convert a record to a row with columns such as `tag.NAME` and `score.NAME`; several targets form a JSON list."""
     target = record.target
     return {
         "case": record.case,

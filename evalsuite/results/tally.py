@@ -78,7 +78,7 @@ class Row:
 
     @property
     def cluster(self) -> str:
-        """The name of the row's cluster of related cases: the value of the tag `cluster`, else the sample's id."""
+        """The name of the row's cluster of related cases: the value of the tag `cluster`, or else the sample's id."""
         return self.tags.get("cluster", self.sample)
 
     @property
@@ -157,7 +157,7 @@ class Tally:
         return [row.scores[metric] for row in self.scored(metric)]
 
     def clusters(self, metric: str) -> list[str]:
-        """List the cluster of each value: the tag `cluster` if the row has one, else the sample's id."""
+        """List the cluster of each value: the tag `cluster`, or else the sample's id."""
         return [row.cluster for row in self.scored(metric)]
 
     def mean(self, metric: str) -> float | None:
@@ -214,7 +214,7 @@ def _make_interval(
     shares = all(value in (0.0, 1.0) for value in values)
     apart = len(set(clusters))
     if shares and apart == len(values):
-        # Same result as `share_interval`, but without importing numpy, which takes a sixth of a second.
+        # The result equals that of `share_interval`, without importing numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if apart < 2:
         return None

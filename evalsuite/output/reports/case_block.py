@@ -83,7 +83,7 @@ LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
 def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
-    """List a gate's worst cases: the cases below their threshold; if there are none, those with the worst scores."""
+    """List a gate's worst cases: the cases below their threshold or, without any, the cases with the worst scores."""
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [

@@ -98,7 +98,7 @@ def write_comparison(
 
 
 def label_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
-    """Check the user's labels; without labels, label runs by model, or by run name if two have the same model."""
+    """Check the user's labels; without labels, label runs by model, or by run name if two runs have the same model."""
     if names and (len(names) != len(runs) or len(set(names)) < len(names)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
@@ -312,7 +312,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
 
 
 def describe_drifts(courses: Sequence[MetricHistory]) -> str:
-    """List the metrics whose values have drifted from a reference release, or state that none has."""
+    """List the metrics whose values have drifted from a reference release, or state that no metric has drifted."""
     lines = [line for course in courses for line in course.list_drifts()]
     return "\n".join(f"- {escape_markdown(line)}" for line in lines) or "No drift from a reference is shown."
 

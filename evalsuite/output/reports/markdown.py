@@ -113,7 +113,7 @@ def render_passage(passage: Passage) -> str:
 
 def show_cell(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
-    # Escape text and p-values, because brackets could become a link, and the `<` of a small p-value a tag.
+    # Escape text and p-values, because brackets could become a link, and the `<` of a small p-value could become a tag.
     text = write_plain_cell(cell, column)
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 

@@ -59,7 +59,7 @@ def draw_chart(chart: Chart, file: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # A fixed salt makes files of equal charts equal; text that is not drawn as outlines is small and searchable.
+    # Use a fixed salt, so that equal charts give equal files; keep text as text, because it is small and searchable.
     style: Any = {
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",

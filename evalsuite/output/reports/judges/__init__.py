@@ -74,7 +74,7 @@ class _SignatureGroup:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
-    # For each case and judge, whether the score tokens of any probability-weighted score have a low total probability.
+    # For each case and judge, whether the tokens of any probability-weighted score have a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property
@@ -117,7 +117,7 @@ def _group_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
 
 
 def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Yield for each judge whether the score tokens of any probability-weighted score have a low total probability."""
+    """Yield for each judge whether the tokens of any probability-weighted score have a low total probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):
@@ -139,7 +139,7 @@ DEBATE_NOTE = (
 
 
 def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Make a row for cases that one judge decided, debated cases, and all; None without debates on demand."""
+    """Make one row each for cases decided by one judge, debated cases and all cases; None without debates on demand."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]

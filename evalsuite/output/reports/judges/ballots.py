@@ -109,8 +109,8 @@ class PairedChoice:
     """One decision of a judge, from which a bias can be measured."""
 
     sample: str  # The sample's id.
-    judge: float  # Is 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # Is 1.0 if people chose the favoured answer, otherwise 0.0; None without a verdict.
+    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
+    people: float | None = None  # 1.0 if people chose the favoured answer, otherwise 0.0; None without a verdict.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class JudgeBias:
 
     name: str  # The bias's name.
     judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.
-    # How often an unbiased judge would choose the favoured answer: as often as people, or one half; None if unknown.
+    # The expected share for an unbiased judge: people's share on the same cases, or one half; None if unknown.
     expected: float | None = None
     excess: Estimate | None = None  # The value of `judge` minus `expected`, with an interval.
 

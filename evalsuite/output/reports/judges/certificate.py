@@ -256,7 +256,7 @@ def _tabulate_mutations(judges: Sequence[JudgeResults]) -> Table | None:
 
 
 def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """Measure the agreement of people: Krippendorff's alpha over all, Cohen's kappa per pair; None for one person."""
+    """Measure people's agreement: Krippendorff's alpha over all people, Cohen's kappa per pair; None for one person."""
     ratings = [
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]
