@@ -265,7 +265,7 @@ class Each(OnScale):
 
 
 def _find_list(text: str, key: str) -> list[Any] | None:
-    """Find the list under a key of a JSON object; None if objects contradict one another or if one is retracted."""
+    """Find the list under a key of a JSON object; None if objects contradict each other, or the text retracts one."""
     text = remove_thoughts(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):

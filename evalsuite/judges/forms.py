@@ -276,7 +276,7 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """A choice of the better of two answers; several judgements are combined by majority, or else to a tie."""
+    """A choice of the better of two answers; the majority of judgements decides, and no majority means a tie."""
 
     aspect: Likert = QUALITY
     cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may answer that it cannot tell.

@@ -1,4 +1,4 @@
-"""A judge's opinions (parsed judgements), ballots (an opinion with judge and order), their combination, signatures."""
+"""A judge's opinions (parsed judgements) and ballots (an opinion with judge and order), and their combination."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _truncate_text(text: str, rng: Random) -> str | None:
 
 
 def _change_steps(text: str, rng: Random, *, copies: int) -> str | None:
-    """Repeat or drop one item of a list and renumber the list, or one sentence that begins with First, Then etc."""
+    """Repeat or drop an item of a list, which is renumbered, or a sentence that begins with a word such as First."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
@@ -238,7 +238,7 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _change_calls(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
-    """Drop or duplicate one tool call with its result; without tool calls, one event about a call, or else one turn."""
+    """Drop or duplicate one tool call with its result; without tool calls, an event about a call, or else a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Exclude the last message, because it may be the answer.

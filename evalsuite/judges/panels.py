@@ -186,7 +186,7 @@ class Debate:
     model: Model  # The judge model.
     swapped: bool  # Whether the second answer is shown first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
-    spoken: list[Part] = field(default_factory=list)  # All speeches under a simultaneous strategy.
+    spoken: list[Part] = field(default_factory=list)  # All speeches so far, if the strategy is simultaneous.
     ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
     problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
     # The secret ballots, as plain data, each with its turn.

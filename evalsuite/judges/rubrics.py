@@ -352,8 +352,8 @@ class Rubric:
             return replace(vote, judge=name)
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
         options = {**params, **self.params}
-        # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
-        # once.
+        # Vary the seed, because a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal
+        # requests once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         options["attempts"] = self.attempts
         if isinstance(criteria, Template):

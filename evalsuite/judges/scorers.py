@@ -251,8 +251,8 @@ class Sampled:
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
         prompt = write_messages(subject.write_parts(swapped=swapped), self._write_request(), subject.media)
-        # Vary the seed: a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal requests
-        # once.
+        # Vary the seed, because a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal
+        # requests once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"

@@ -167,7 +167,7 @@ BUILD_SECONDS = 1800.0
 
 
 def find_cache_folder() -> Path:
-    """Find the folder for named environments: `EVALSUITE_CACHE`, else `evalsuite` in the user's cache folder."""
+    """Find the folder for named environments: `EVALSUITE_CACHE`, or else `evalsuite` in the user's cache folder."""
     if own := os.environ.get("EVALSUITE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"

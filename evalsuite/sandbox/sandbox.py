@@ -306,7 +306,7 @@ class ProgramSession:
 
 @contextlib.contextmanager
 def _reopen_files(files: tuple[int, ...]) -> Iterator[list[int]]:
-    """Open the files again for the program, so that the program's descriptors are independent of this process's."""
+    """Open the files again, so that the program's descriptors are independent of this process's descriptors."""
     modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
     opened: list[int] = []
     try:

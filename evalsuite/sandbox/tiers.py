@@ -131,7 +131,7 @@ def demand_linux() -> None:
 
 
 def find_bubblewrap() -> list[str]:
-    """Find the bubblewrap executables of this machine: first the system's, then the one of the Python package."""
+    """Find this machine's bubblewrap executables: first the system's executable, then the Python package's."""
     demand_linux()
     executables = [path for path in (shutil.which("bwrap"), _find_wheel_bubblewrap()) if path]
     if not executables:

@@ -219,7 +219,7 @@ def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`, the cosine of answer and closest target, and `similar`, 1.0 from a cosine of `threshold` on.
+    """Score `similarity`, the cosine of answer and closest target, and `similar`, 1.0 if it reaches `threshold`.
 
     Args:
         threshold: the lowest cosine that counts as similar, from -1 to 1.
@@ -293,7 +293,7 @@ def _parse_json(text: str) -> Any:
 
 
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
-    """Score `valid`, 1.0 for JSON of this shape, and `field_NAME`, 1.0 for each field that equals the target's.
+    """Score `valid`, 1.0 for JSON of this shape, and `field_NAME`, 1.0 for each field that equals the target's field.
 
     The expected fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`.
     To request this shape from a server, use `generate(response_format=json_schema(...).response_format)`.

@@ -28,7 +28,7 @@ NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge wi
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List the retrieved documents of the spans, else those under `documents` in the facts or the metadata."""
+    """List the retrieved documents of the spans, or else those under `documents` in the facts or the metadata."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
@@ -69,7 +69,7 @@ class ForeignCase:
 
     @property
     def judge(self) -> BlockingModel:
-        """The run's judge; ScoringError if the scorer was made with `judge=False`."""
+        """The run's judge; raises ScoringError if the scorer was made with `judge=False`."""
         if self.model is None:
             raise ScoringError(NO_JUDGE)
         return self.model
@@ -173,8 +173,8 @@ def from_autoevals(
 
     Args:
         scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
-        documents: a function of sample and transcript that returns the retrieved documents; by default the spans'
-            documents, else `documents` in the facts or the metadata.
+        documents: a function of sample and transcript that returns the retrieved documents. The default is the spans'
+            documents or, without any, `documents` in the facts or the metadata.
         judge: whether the scorer needs a model, which is then the run's judge; False for scorers such as `Levenshtein`.
 
     Raises:
@@ -204,8 +204,8 @@ def from_deepeval(
     Args:
         metric: a metric, or a function that takes `model=` and returns a metric, such as `AnswerRelevancyMetric` or
             `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which then needs no OpenAI key.
-        documents: a function of sample and transcript that returns the retrieved documents; by default the spans'
-            documents, else `documents` in the facts or the metadata.
+        documents: a function of sample and transcript that returns the retrieved documents. The default is the spans'
+            documents or, without any, `documents` in the facts or the metadata.
         judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
 
     Raises:
@@ -259,7 +259,7 @@ def _copy_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
-    """Score with a scorer of Inspect; the score has the scorer's name; a dictionary gives several scores by its keys.
+    """Score with a scorer of Inspect; the score has the scorer's name, and a dictionary gives scores by its keys.
 
     Args:
         scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
@@ -322,8 +322,8 @@ def from_ragas(
     Args:
         metric: a metric, or a function that takes `llm=` (and optionally `embeddings=`) and returns a metric,
             such as `Faithfulness`.
-        documents: a function of sample and transcript that returns the retrieved contexts; by default the spans'
-            contexts, else `documents` in the facts or the metadata.
+        documents: a function of sample and transcript that returns the retrieved contexts. The default is the spans'
+            contexts or, without any, `documents` in the facts or the metadata.
         judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
 
     Raises:

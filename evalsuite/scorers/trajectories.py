@@ -163,7 +163,7 @@ def do_calls_agree(order: Order, expected: Sequence[ToolUse], made: Sequence[Too
 
 
 def write_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
-    """Write the lines of a diff: `- ` marks a missing expected call, `+ ` an unexpected one."""
+    """Write the lines of a diff: `- ` marks a missing expected call, and `+ ` marks an unexpected call."""
     # If an expected call accepts a made call, both get the same line, even if their arguments are written differently.
     expected = list(expected)
     written = [str(use) for use in made]

@@ -119,7 +119,7 @@ class NotPlainError(TypeError):
 
 
 def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON; `stay` encodes a value that stays in its process, None refuses such values."""
+    """Convert a value to JSON; `stay` encodes a value that stays in its process; None refuses such values."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
@@ -319,7 +319,7 @@ class Remote:
 
 
 def _read_own(remote: Remote, name: str) -> Any:
-    # A function, not a method, because an attribute of the answer's object may have the method's name.
+    # Use a function instead of a method, because an attribute of the answer's object may have the method's name.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 

@@ -208,8 +208,8 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
     Assertions run in a second process that never sees the answer's code. Only plain values pass between the two
     processes, so an answer cannot pass by changing how Python compares or parses. A check runs in the answer's process
-    if the check gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's
-    output, input, files or source code. The check alone, never the answer, determines in which process the check runs.
+    if it gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's output,
+    input, files or source code. The check alone, never the answer, determines in which process the check runs.
 
     For a score of 0, the record's `facts["program"]` is the cause: `missing`, `wrong`, `failed` or `timed out`.
 

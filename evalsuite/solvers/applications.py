@@ -41,7 +41,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
     A plain function gets a model whose methods block. If a model call failed permanently, the case has this error even
-    if the function caught the error, because an answer without the model measures nothing.
+    if the function caught it, because an answer without the model measures nothing.
     """
     try:
         result = await _call_within_case(solver, sample, model)

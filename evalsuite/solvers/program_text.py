@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
 # A CommonMark fenced code block, at any depth of lists and quotes. The block ends at a fence of the same sign that is
-# at least as long and alone on its line. Possessive quantifiers keep long lines of backticks from quadratic time.
+# at least as long and alone on its line. Possessive quantifiers avoid quadratic time for long lines of backticks.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+\{?\.?(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
@@ -67,9 +67,9 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     """Find the program in an answer.
 
     Candidates are read in this order: CommonMark's fenced blocks (the last block first), fences anywhere in a line, all
-    blocks joined, code without a fence; then the same in the answer without HTML's escapes. The first candidate that
-    parses and prints is the program. If no candidate parses and prints, the last block is the program. Commands of
-    notebooks (`!pip`, `%matplotlib`) are removed.
+    blocks joined, code without a fence. Then the answer without HTML's escapes is read in the same order. The first
+    candidate that parses and prints is the program. If no candidate parses and prints, the last block is the program.
+    Commands of notebooks (`!pip`, `%matplotlib`) are removed.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
@@ -278,7 +278,7 @@ def find_last_answer(text: str) -> str | None:
 
 
 def unbox_answer(text: str) -> str:
-    r"""Return a boxed answer, with or without math signs around the box, in plain words; any other text unchanged."""
+    r"""Return a boxed answer in plain words, with or without math signs around it; return other text unchanged."""
     bare = text.strip("$. \n")
     return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_closed_last(bare) else text
 

@@ -331,7 +331,7 @@ def interleaved(
     the content of the last `\boxed{...}` in the last answer, or else the whole last answer.
 
     The transcript's `facts["rounds"]` is the number of programs that ran. All other `facts` describe the last program;
-    these and the events are as in `program_of_thought`.
+    see `program_of_thought` for these facts and for the events.
 
     Args:
         rounds: the maximum number of rounds with code, at least 0.

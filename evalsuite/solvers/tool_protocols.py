@@ -54,7 +54,7 @@ class Functions:
         return [document.openai() for document in documents]
 
     def read_completion(self, completion: Completion) -> ParsedTurn:
-        """Read a message's calls; for a malformed message, the fault: `no_call`, `empty_action` or `unparseable`."""
+        """Read a message's calls; a malformed message gives the fault `no_call`, `empty_action` or `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
             return ParsedTurn(completion.reasoning.strip(), answer=completion.text.strip())

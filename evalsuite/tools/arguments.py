@@ -1,7 +1,7 @@
 r"""Reads the arguments of a call, a JSON value or Python literal, without evaluating code.
 
-`ast.literal_eval` is not used: it warns about escapes that models often write (`get\_name`), does not return the end of
-a literal before more text, and can exhaust the stack.
+`ast.literal_eval` is not used, because it warns about escapes that models often write (`get\_name`), does not return
+the end of a literal before more text, and can exhaust the stack.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ MAX_CHARACTERS = 100_000
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse the arguments at the start of a text; return them and the rest of the text."""
+    """Parse the arguments at the start of a text; return the arguments and the rest of the text."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the arguments are {len(text)} characters long, more than {MAX_CHARACTERS}")

@@ -152,7 +152,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
 
 
 def _make_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    # Leave out the return type: no document shows this type, and its import may be for type checkers only.
+    # Leave out the return type, because no document shows it, and its import may be for type checkers only.
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     bare = types.SimpleNamespace(__annotations__=annotations)
     try:

@@ -262,7 +262,7 @@ class Executor(Protocol):
 
 
 def as_text(result: Any) -> str:
-    """Convert a tool's result to the text of an observation: text unchanged, any other value as JSON."""
+    """Convert a tool's result to the text of an observation: text stays unchanged, and any other value becomes JSON."""
     try:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     except Exception as error:

@@ -115,7 +115,7 @@ class Simulator:
     max_tokens: int = 512  # Limit of an answer in tokens.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the simulating model's answer, if possible a stored one; every epoch gets the same answer."""
+        """Return the simulating model's answer, or the stored answer to an equal question from any epoch or run."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find(question)

@@ -1,7 +1,7 @@
 """The code that runs within the sandbox: the warm interpreter and the processes that it forks for programs.
 
-The folder of this package is mounted into the sandbox without the rest of evalsuite, so it imports only the standard
-library and, for tables, pandas.
+The folder of this package is mounted into the sandbox without the rest of evalsuite. So this package imports only the
+standard library and, for tables, pandas.
 
 A program's output is never parsed as control messages, because the program could forge them. Code, tables and output
 pass between host and program in memory files. The warm interpreter, from which programs are forked, reads only status

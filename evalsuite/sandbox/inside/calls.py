@@ -92,7 +92,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
         (_LOAD, 0, 0, _AT_NUMBER),
         (_AT_LEAST, 0, 1, X32_BIT),
         (_RETURN, 0, 0, refuse),
-        # Report clone3 as missing, because a filter cannot read its flags in memory; libc then uses clone.
+        # Report clone3 as missing, because a filter cannot read clone3's flags in memory; libc then uses clone.
         (_EQUALS, 0, 1, CLONE3),
         (_RETURN, 0, 0, missing),
     ]

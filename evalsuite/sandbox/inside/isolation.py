@@ -100,7 +100,7 @@ class NamespaceIsolation:
         return ""
 
     def kill_program(self, pid: int) -> None:
-        """Kill a program's first process; the kernel then kills all others of its pid namespace."""
+        """Kill a program's first process; the kernel then kills all other processes of the pid namespace."""
         os.kill(pid, 9)
 
     def reap_program(self, pid: int, key: int) -> int:  # noqa: ARG002 - Landlock needs the key
@@ -108,7 +108,7 @@ class NamespaceIsolation:
         return os.waitpid(pid, 0)[1]
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that must not be able to fork; if the trial can, end this process with the reason."""
+        """Fork a trial program that must not be able to fork; if it can, end this process with the reason."""
         pid = self.fork_child()
         if pid == 0:
             self._try_to_fork()
@@ -284,7 +284,7 @@ class LandlockIsolation:
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:
-        """Return `processes` or `files` if a program exceeds this limit, which Landlock does not enforce; else ""."""
+        """Return the exceeded limit that Landlock does not enforce, `processes` or `files`; without one, return ""."""
         if sum(map(kernel.count_threads, pids)) > self._limits.processes:
             return "processes"
         return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""

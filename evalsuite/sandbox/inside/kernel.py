@@ -54,7 +54,7 @@ def unmount(target: str) -> None:
 
 
 def bind_mount(source: str, target: str) -> None:
-    """Mount a folder or file at a second path, which is read-only if the source is."""
+    """Mount a folder or file at a second path, which is read-only if the source is read-only."""
     _call_libc("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
