@@ -1,10 +1,10 @@
 # ruff: noqa: RUF001 - Chinese punctuation
 """Compare answers about tables by their meaning: numbers, dates, truth values, names, and lists of these.
 
-Values are compared by type, as in the official evaluator of WikiTableQuestions (P. Pasupat and P. Liang, ACL 2015).
-Accents, letter case, citations, and details in parentheses at the end do not matter. Numbers are equal within 1e-6, and
-if the target has several values, the answer must give each value. Unlike in the official evaluator, numbers may have
-units, words of magnitude or Chinese numerals, dates may have any usual form, and lists any usual separator.
+Values are compared by type, as in the official evaluator of WikiTableQuestions (Pasupat and Liang, ACL 2015). Accents,
+letter case, citations, and details in parentheses at the end do not matter. Numbers are equal within 1e-6, and if the
+target has several values, the answer must give each value. Unlike in the official evaluator, numbers may have units,
+words of magnitude or Chinese numerals. Dates may have any usual form, and lists may have any usual separator.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _parse_chinese_number(text: str) -> float | None:
             size, section = int(_MAGNITUDES[sign]), section + (digit or 0)
             if not section and not total:
                 return None
-            # 亿 multiplies everything before it (一万亿), but 万 only what follows an 亿 (一亿三千万).
+            # 亿 multiplies everything before it (一万亿), but 万 multiplies only the part after an 亿 (一亿三千万).
             follows_larger = total % size == 0 and total >= size and section
             total = total + section * size if follows_larger else (total + section) * size
             section, digit = 0, None

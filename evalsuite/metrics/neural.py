@@ -1,8 +1,8 @@
 """Compute text metrics with neural models (BERTScore, BARTScore, BLEURT); the user names each model's folder.
 
-The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is
-downloaded: a folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind
-of model raises a SettingsError, and a missing extra a ScoringError.
+The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is downloaded:
+a folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind of model
+raises a SettingsError; a missing extra raises a ScoringError.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class BertScoreResult:
 class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
-    Each token of one text is matched with the token of the other text whose contextual embedding has the
-    greatest cosine. As in the authors' package, other tokens can be matched with the special tokens at the beginning
-    and end of a text, but the special tokens' own cosines do not count in the means.
+    Each token of one text is matched with the token of the other text whose contextual embedding has the greatest
+    cosine. As in the authors' package, other tokens can be matched with the special tokens at the beginning and end of
+    a text. The special tokens' own cosines do not count in the means.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
@@ -58,7 +58,7 @@ class BertScore:
         self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
-        """Compare two texts; all three values are 0.0 if one text is empty, 1.0 if both texts are."""
+        """Compare two texts; all three values are 0.0 if one text is empty, and 1.0 if both texts are empty."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:

@@ -1,8 +1,8 @@
 """Compare texts: exact match, containment, token F1, ROUGE-L, BLEU.
 
 Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. Two blank texts
-score 1.0, a blank and another text 0.0. Metrics raise a ValueError without a target, and a ScoringError if a Chinese
-text must be split into words but jieba is not installed.
+score 1.0; a blank text and another text score 0.0. Metrics raise a ValueError without a target, and a ScoringError if a
+Chinese text must be split into words but jieba is not installed.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def bleu(prediction: str, targets: Targets) -> float:
 def normalise_answer(text: str) -> str:
     """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
-    Beyond ASCII: accents are composed (NFC) and kept, full-width forms become ASCII, and Unicode's categories P are
+    Beyond ASCII, accents are composed (NFC) and kept, full-width forms become ASCII, and Unicode's categories P are
     punctuation, too. Unlike SQuAD's script, this function never empties a text. If no other words are left (as in the
     answers "A" and "?"), articles stay; if nothing at all is left, punctuation stays, too.
     """
@@ -194,7 +194,7 @@ def _has_words(text: str, words: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
     first, pattern = _make_word_pattern(words)
-    # Test the first word alone first, because this is fast and excludes most targets that are not in the text.
+    # First search for the first word alone, because this is fast and excludes most targets that are not in the text.
     return first in text and pattern.search(text) is not None
 
 

@@ -1,6 +1,6 @@
 """Means of clustered values and their standard errors, intervals for equal clusters, and the jackknife.
 
-Cases that share a source are not independent, and neither are epochs of one sample; only clusters are independent.
+Neither cases that share a source nor epochs of one sample are independent; only clusters are independent.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def make_sameness_interval(
     """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
 
     The interval is valid for statistics that weight clusters equally, such as means and differences of means. If a
-    share p of the clusters had other values, such a statistic would change by at most p times its distance from the
-    bound. Kappa can change more (see `kappa_lower_bound`), and so can rank correlations (see `rank_interval`).
+    share p of the clusters had other values, the statistic would move towards a bound by at most p times its distance
+    from this bound. Kappa can change more (see `kappa_lower_bound`); so can rank correlations (see `rank_interval`).
     """
     share = bound_unequal_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))

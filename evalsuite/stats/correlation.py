@@ -107,8 +107,8 @@ def rank_interval(
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
     agree, the sample may lack a rare case that disagrees, and no jackknife can account for such a case. So the interval
-    is extended to the coefficients with two additional clusters at opposite or at equal extremes of both variables
-    (evalsuite's own method, simulated in `docs/statistics.md`).
+    is extended to the coefficients with two additional clusters at opposite or at equal extremes of both variables.
+    This method is evalsuite's own; `docs/statistics.md` has its simulation.
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):

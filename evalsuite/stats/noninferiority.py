@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power to find an equal model `no worse`; 5% may stay undecided, as many as a test may wrongly call worse.
+# The power to find an equal model `no worse`; 5% may stay undecided, because a test may also wrongly call 5% worse.
 EQUAL_PASSES = 0.95
 
 

@@ -184,7 +184,7 @@ def detectable_mean(
 def compute_dispersion(scores: Values, scale: float) -> float:
     """Compute the variance of scores as a share of the greatest variance with this mean: 1 for scores of 0 and 1.
 
-    A loss widens the variance by this share of the widening that falls by the whole scale would cause.
+    A loss widens the variance by this share of the widening in which single cases drop by the whole scale.
     """
     array = check_numbers(scores, "scores")
     # The lowest score stands for the lower end of the range, because only the width of the range is given.

@@ -73,8 +73,8 @@ def controlled_win_rate(
     check_same_length(outcomes, rival_lengths, "wins and rival_lengths")
     differences = check_numbers(lengths, "lengths") - check_numbers(rival_lengths, "rival_lengths")
     spread = float(differences.std())
-    # Add a quarter of a win and a quarter of a loss at two extreme length differences, so that the coefficient of
-    # length is finite even if the longer answer always won.
+    # Add a quarter of a win and a quarter of a loss at two extreme length differences. So the coefficient of length is
+    # finite even if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)

@@ -41,8 +41,8 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
     """Estimate without bias the probability that at least k of m attempts are right: the upper hypergeometric tail.
 
-    For k = 1 the result equals `pass_at_k`; for k = m, `pass_hat_k`. If m = n, the result is 1.0 for c >= k, otherwise
-    0.0.
+    For k = 1, the result equals `pass_at_k`; for k = m, it equals `pass_hat_k`. If m = n, the result is 1.0 for c >= k,
+    otherwise 0.0.
 
     Args:
         n: the number of attempts made.

@@ -6,9 +6,9 @@ cluster, such as the mean of a sample's epochs), or drawn in random order from a
 from a known number, give this number as `population`. The interval is then about the mean of these cases, and shrinks
 to this mean.
 
-An empty interval means that the true mean was excluded (which is improbable, see above) or that the order was not
-random. An empty interval is reset to the bounds that are certain given the values so far. Without this reset, the first
-half of a run would decide the result even if the model's answers change midway.
+An empty interval means that the true mean was excluded, which is improbable, or that the order was not random. An empty
+interval is reset to the bounds that are certain given the values so far. Without this reset, the first half of a run
+would decide the result even if the model's answers change midway.
 """
 
 from __future__ import annotations
