@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail import imdb as words
 from evalsuite.builders.head_to_tail.drawing import QuestionTemplate, compute_lot, drop_repeats, is_suitable_question
@@ -28,7 +28,8 @@ TARGET = 1000
 BUCKETS = ("head", "torso", "tail")
 
 
-def rows(path: Path) -> Iterator[list[str | None]]:
+def rows(path: Path) -> Iterator[list[Any]]:
+    """The cells of each line, as texts; missing cells are None."""
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         next(file)
         for line in file:
@@ -48,7 +49,7 @@ class Dump:
         for id_, kind, name, _, _, year, end, minutes, _ in rows(folder / "title.basics.tsv.gz"):
             self.titles[id_] = (kind, name, number(year), number(end), number(minutes))
         self.crew = {id_: credited for id_, *credited in rows(folder / "title.crew.tsv.gz")}
-        self.parts = defaultdict(lambda: defaultdict(list))
+        self.parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for id_, _, person, category, _, characters in rows(folder / "title.principals.tsv.gz"):
             if characters and category in {"actor", "actress"}:
                 for role in json.loads(characters):
@@ -73,7 +74,7 @@ class Dump:
 
     def named(self, people: list[str]) -> list[str]:
         """The names of all these people, or none."""
-        names = [self.people[person][0] if person in self.people else None for person in people]
+        names: list[Any] = [self.people[person][0] if person in self.people else None for person in people]
         return [] if None in names else names
 
     def credited(self, id_: str, column: int) -> list[str]:
@@ -81,7 +82,7 @@ class Dump:
         listed = self.crew.get(id_, (None, None))[column]
         return self.named(listed.split(",")) if listed else []
 
-    def about_title(self, template: QuestionTemplate, id_: str) -> Iterator[tuple]:
+    def about_title(self, template: QuestionTemplate, id_: str) -> Iterator[tuple[Any, ...]]:
         """The question of a template about a title, and its answers."""
         _kind, _name, year, end, minutes = self.titles[id_]
         if template == words.CHARACTER:
@@ -90,7 +91,7 @@ class Dump:
                 if words.is_character(role):
                     yield self.title(id_).write_question(template, role), self.named(roles[role])
             return
-        answers = {
+        answers: Callable[[], object] = {
             words.END_YEAR: lambda: [end],
             words.RUNNING_TIME: lambda: [minutes],
             words.DIRECTOR: lambda: self.credited(id_, 0),
@@ -98,7 +99,7 @@ class Dump:
         }.get(template, lambda: [year])
         yield self.title(id_).write_question(template), answers()
 
-    def about_person(self, template: QuestionTemplate, id_: str) -> Iterator[tuple]:
+    def about_person(self, template: QuestionTemplate, id_: str) -> Iterator[tuple[Any, ...]]:
         """The question of a template about a person, and its answers."""
         name, born, died, listed, works = self.people[id_]
         if self.people_namesakes[name.lower()] > 1:
@@ -150,8 +151,8 @@ def cut(popularity: dict[str, int]) -> tuple[dict[str, str], dict[str, float]]:
 
 
 def first(
-    template: QuestionTemplate, pool: list[str], ask: Callable[[str], Iterator[tuple]], lots: dict[str, int]
-) -> list[tuple]:
+    template: QuestionTemplate, pool: list[str], ask: Callable[[str], Iterator[tuple[Any, ...]]], lots: dict[str, int]
+) -> list[tuple[Any, ...]]:
     """As many candidates as can be needed, in the order of their lots."""
     salt, size = compute_lot(0, template.id), 4 * TARGET
     while True:
@@ -184,7 +185,7 @@ def main(folder: Path, target: Path) -> None:
     scarcest = {template: min(map(len, buckets.values())) for template, buckets in found.items()}
     enough = (cap for cap in range(1, TARGET + 1) if sum(min(cap, n) for n in scarcest.values()) >= TARGET)
     cap = next(enough, TARGET)
-    output: dict[str, list] = {bucket: [] for bucket in BUCKETS}
+    output: dict[str, list[Any]] = {bucket: [] for bucket in BUCKETS}
     for template, buckets in found.items():
         share = cuts[template.entities][1]
         for bucket, candidates in buckets.items():

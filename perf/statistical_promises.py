@@ -229,7 +229,7 @@ def moderate_correlations(runs: int) -> Iterator[Line]:
     def marks(n: int) -> tuple[list[float], list[float]]:
         one = rng.standard_normal(n)
         other = 0.65 * one + (1 - 0.65**2) ** 0.5 * rng.standard_normal(n)
-        return tuple(np.clip(np.rint(3 + x), 1, 5).tolist() for x in (one, other))  # type: ignore[return-value]
+        return tuple(np.clip(np.rint(3 + x), 1, 5).tolist() for x in (one, other))
 
     truth = stats.spearman(*marks(400_000)).statistic
     for n in (30, 60, 120):
@@ -390,8 +390,8 @@ def planned_questions(runs: int) -> Iterator[Line]:
         first, second = (rng.beta(mean * narrow, (1 - mean) * narrow, 4000) for _ in range(2))
         plan = DifferenceVariance(float((first - second).var()), 0.0, dispersion=compute_dispersion(first, 1.0))
         shape = times, plan.count_questions_needed(loss, 1, 1)
-        drawn = (rng.beta(m * narrow, (1 - m) * narrow, shape) for m in (mean, mean - loss))
-        pairs = list(zip(*drawn, strict=True))
+        scores = (rng.beta(m * narrow, (1 - m) * narrow, shape) for m in (mean, mean - loss))
+        pairs = list(zip(*scores, strict=True))
         powers["scores"].append(sum(stats.paired_difference(*pair).high < 0 for pair in pairs) / times)
     for kind, found in powers.items():
         shown = f"{np.mean(found):.1%}, {min(found):.1%} to {max(found):.1%}"

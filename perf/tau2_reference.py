@@ -196,7 +196,7 @@ def make_mock_world() -> type:
             return task
 
         @tool
-        def update_task_status(self, task_id: str, status: str) -> dict[str, str]:
+        def update_task_status(self, task_id: str, status: str) -> Any:
             """Update a task's status."""
             self.data["tasks"][task_id]["status"] = status
             return self.data["tasks"][task_id]
@@ -231,7 +231,8 @@ def merge(data: dict[str, Any], changes: dict[str, Any]) -> None:
 
 @functools.cache
 def read_plans() -> list[dict[str, Any]]:
-    return json.loads(Path(os.environ["TAU2_PLANS"]).read_text("utf-8"))
+    plans: list[dict[str, Any]] = json.loads(Path(os.environ["TAU2_PLANS"]).read_text("utf-8"))
+    return plans
 
 
 def play(messages: list[dict[str, Any]], party: str) -> Any:
@@ -268,7 +269,7 @@ def customer(messages: list[dict[str, Any]], **_: Any) -> Any:
 
 
 def read_tasks(folder: Path, domain: str, *, every: bool) -> list[dict[str, Any]]:
-    tasks = read(folder / domain / "tasks.json")
+    tasks: list[dict[str, Any]] = read(folder / domain / "tasks.json")
     if domain == "telecom" and not every:
         chosen = set(read(folder / domain / "split_tasks.json")["base"])
         tasks = [task for task in tasks if task["id"] in chosen]
@@ -288,7 +289,7 @@ def make_plans(tasks: list[dict[str, Any]], run: str) -> list[dict[str, Any]]:
     changing = [plan for plan in own if any(action["name"].startswith(CHANGERS) for action in plan["actions"])]
     others = []
     for plan in own:
-        other = next((other for other in changing if other["actions"] != plan["actions"]), {"actions": []})
+        other = next((other for other in changing if other["actions"] != plan["actions"]), {"actions": list[Any]()})
         others.append({"actions": other["actions"], "communicate": []})
     return others
 

@@ -82,10 +82,10 @@ def accepts(target: Sequence[Item], given: Sequence[str]) -> bool:
 def draw_item(random: Random, kind: str) -> Item:
     """Draw a value as the data set's tables have it."""
     if kind == "number" and random.random() < 0.1:
-        number = random.randrange(1, 11)
-        return Item(random.choice([WORDS[number], f"{number}th"]), str(float(number)))
+        small = random.randrange(1, 11)
+        return Item(random.choice([WORDS[small], f"{small}th"]), str(float(small)))
     if kind == "number":
-        number = random.choice([random.randrange(3000), random.randrange(10**7), random.randrange(10**6) / 100])
+        number: float = random.choice([random.randrange(3000), random.randrange(10**7), random.randrange(10**6) / 100])
         unit = random.choice(["", "", "", " km", "%", " points", " million"])
         sign = "" if unit else random.choice(["", "", "", "$", "-"])
         canon = (-1 if sign == "-" else 1) * number * (10**6 if unit == " million" else 1)
@@ -163,7 +163,7 @@ def main() -> None:
     """Print the share of equal verdicts, and each kind of disagreement with an example."""
     groups = compare(int(sys.argv[1]))
     sizes = {key: len(pairs) for key, pairs in groups.items()}
-    verdicts = Counter()
+    verdicts: Counter[tuple[bool, bool]] = Counter()
     for (_, theirs, ours), size in sizes.items():
         verdicts[theirs, ours] += size
     print(f"{sum(sizes.values())} pairs, both accept {verdicts[True, True]}, both reject {verdicts[False, False]}")

@@ -113,7 +113,7 @@ class Attack:
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 status = evalsuite(command)
         except SystemExit as end:
-            status = end.code
+            status = int(end.code or 0)
         except Exception as error:  # noqa: BLE001 - that is what is counted
             last = traceback.extract_tb(error.__traceback__)[-1]
             words = f"{type(error).__name__}: {error!s:.100} ({last.filename}:{last.lineno})"

@@ -140,7 +140,7 @@ def measure(name: str, fault: Callable[[Path, random.Random], int], attempts: in
             kept += acknowledged
             totals = [sum(pair) for pair in zip(totals, look(path, acknowledged), strict=True)]
     note = f"of {kept} answers in all"
-    return Row(f"journal: {name}", attempts, *totals, note=note, may_lose=name in DAMAGE)
+    return Row(f"journal: {name}", attempts, totals[0], totals[1], totals[2], note=note, may_lose=name in DAMAGE)
 
 
 def rows(*, short: bool) -> Iterator[Row]:

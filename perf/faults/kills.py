@@ -181,4 +181,4 @@ def rows(*, short: bool) -> Iterator[Row]:
                 answers = 1 + (index + 1) * (CASES - 4) // (count + 1)
                 counts = attempt(name, answers, server)
                 totals = [sum(pair) for pair in zip(totals, counts, strict=True)]
-            yield Row(f"run: {name}", count, *totals)
+            yield Row(f"run: {name}", count, totals[0], totals[1], totals[2])

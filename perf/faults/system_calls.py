@@ -207,7 +207,7 @@ def main(most: int) -> None:
             for number in numbers:
                 counts = attempt(call, number, server)
                 totals = [sum(pair) for pair in zip(totals, counts, strict=True)]
-            row = Row(f"calls: {call.words}", len(numbers), *totals, note=f"n up to {calls}")
+            row = Row(f"calls: {call.words}", len(numbers), totals[0], totals[1], totals[2], note=f"n up to {calls}")
             print(json.dumps(asdict(row)), flush=True)
 
 
