@@ -86,7 +86,7 @@ class _Conversation:
 
 @dataclass(slots=True)
 class CallLog:
-    """The calls of one case, in the order in which they were sent, because answers arrive in any order."""
+    """The calls of one case, in the order of sending, because answers arrive in any order."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
     # Errors of calls that failed permanently. A case with a permanently failed call has no valid score.
@@ -104,7 +104,7 @@ class CallLog:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
+        """Add the spans to a transcript; if it has neither messages nor events, make them from the logged calls.
 
         If no calls were logged, use the calls that the spans describe. The fact `left_out` names the fields that were
         not sent to the model.

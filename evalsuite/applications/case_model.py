@@ -42,7 +42,7 @@ class CaseModel(ModelHandle):
         effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
         models: model names by the names that an application requests; if empty, this model answers all requests.
-        faults: the faults to inject; None for simulators and judges.
+        faults: the faults to inject; None means no faults, as for simulators and judges.
     """
 
     _asker: CaseAsker
@@ -102,7 +102,7 @@ class CaseModel(ModelHandle):
 
         Args:
             texts: the texts to embed.
-            name: name of an embedding model at this model's address; None for this model.
+            name: name of an embedding model at this model's address; None means this model.
             params: further parameters.
         """
         # The run's generation parameters apply to chat only, not to embeddings.

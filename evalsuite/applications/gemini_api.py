@@ -32,7 +32,7 @@ SENT: Mapping[str, str] = {
     "topP": "top_p",
 }
 """Generation parameters, and their names in chat completions."""
-# Accept labels and safety settings, but ignore their values, because they concern only Gemini's servers.
+# Accept labels and safety settings, but ignore their values, because these concern only Gemini's servers.
 READ = frozenset(
     {"contents", "generationConfig", "labels", "safetySettings", "systemInstruction", "toolConfig", "tools"}
 )
@@ -226,7 +226,7 @@ def generation_object(completion: Completion, model: str, number: int) -> dict[s
 
 
 def generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the chunks of a streamed answer; the last chunk has finish reason and usage; see `generation_object`."""
+    """Make the chunks of a streamed answer; the last chunk has finish reason and usage. See `generation_object`."""
     (candidate,) = generation["candidates"]
     head = {name: generation[name] for name in ("modelVersion", "responseId")}
     parts = [

@@ -24,7 +24,7 @@ SENT: Mapping[str, str] = {
     "top_p": "top_p",
 }
 """Generation parameters, and their names in chat completions."""
-# Accept `metadata` and `service_tier`, but ignore their values, because they concern only Anthropic's servers.
+# Accept `metadata` and `service_tier`, but ignore their values, because these concern only Anthropic's servers.
 READ_ELSEWHERE = frozenset(
     {"messages", "metadata", "model", "output_config", "service_tier", "stream", "system", "tool_choice", "tools"}
 )

@@ -129,7 +129,7 @@ def _watch_spans() -> None:
         end_span(self, end_time)
         collector = _collectors.get(self.get_span_context().trace_id)
         if collector is not None:
-            # Ignore the error here, because the collector raises it after the application has answered.
+            # Ignore the error now, because the collector raises it after the application has answered.
             with suppress(BadRequest):
                 collector.receive(encode_spans([self]).SerializeToString())
 

@@ -95,7 +95,7 @@ class ChannelAsker:
 class ChannelServer:
     """Answers one worker's requests in the controlling process.
 
-    Each worker has its own sending thread, because a worker that is stopped or busy in C must not delay the other
+    Each worker has its own sending thread, because a worker that is stopped or busy in C code must not delay other
     workers.
     """
 

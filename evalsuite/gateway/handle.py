@@ -1,6 +1,6 @@
 """The model calls and tool calls of one case; each tool call runs only once.
 
-The process that runs the case sends both kinds of calls to the gateway, which has the journal.
+The process that runs the case sends all these calls to the gateway, which has the journal.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Effects:
         return self._keeper is not None
 
     async def begin_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
-        """Number a tool call; return its `Effect` if the tool must run, else None and the stored result."""
+        """Number a tool call; return its `Effect` if the tool must run, otherwise None and the stored result."""
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_result(effect) if self._keeper is not None else None
         if kept is None:
@@ -319,7 +319,7 @@ class Meter:
             shared: whether equal requests of all cases share one answer.
         """
         plain = encode_request(request)
-        # Leave out the server's address and login, because the fingerprint `model` contains both.
+        # Leave out the server's address and login, because the fingerprint `model` contains them.
         content, head = digest(plain | {"base_url": None}), partial(_digest_request_parts, plain)
         ordinal, during = self.count_request(content, head), DURING.get()
         if during is not None:

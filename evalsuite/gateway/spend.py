@@ -236,7 +236,7 @@ def bound_answer(request: Request) -> Request:
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
-    # Remove negative and null limits, because some servers treat them as "no limit" even if another field sets one.
+    # Remove negative and null limits, because some servers treat them as "no limit" even if another field sets a limit.
     bounded = dataclasses.replace(request, params=_drop_unbounded(request.params))
     body = _find_body(bounded)
     if any(_read_bound(body.get(name)) for name in LIMITS[api]):

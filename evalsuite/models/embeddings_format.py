@@ -1,7 +1,7 @@
 """The embeddings format: a vector for each message of a request.
 
-Source: the OpenAI API reference, "Create embeddings". Vectors are requested as base64, because its size is a third of
-that of decimal numbers. Servers that do not support base64 send lists of numbers, which are read as well.
+Source: the OpenAI API reference, "Create embeddings". Vectors are requested as base64, because it takes a third of the
+size of decimal numbers. Servers that do not support base64 send lists of numbers, which are read as well.
 """
 
 from __future__ import annotations

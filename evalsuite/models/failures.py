@@ -47,7 +47,7 @@ def _explain_final_failure(status: int, words: str) -> str:
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read the seconds that the server asks to wait: `retry-after-ms`, or else `retry-after` (seconds or a date).
+    """Read the seconds that the server asks to wait: `retry-after-ms` or, without it, `retry-after` (seconds or date).
 
     Return None if both headers are missing or invalid.
     """
@@ -129,7 +129,7 @@ def _read_seconds_until(date: str) -> float | None:
 
 
 def read_server_message(content: bytes) -> str:
-    """Read the error message from the usual fields of a server's JSON, or else the whole body; shorten the text."""
+    """Read the error message from the usual fields of a server's JSON; without a message, shorten the whole body."""
     try:
         plain = json.loads(content)
         error = plain.get("error", plain)

@@ -51,7 +51,7 @@ class OpenAIBackend:
     """Calls any model whose API uses OpenAI's formats.
 
     Args:
-        address: the API's address; None for OpenAI itself.
+        address: the API's address; None means OpenAI itself.
         unknown_kind: the part of the model's name before a colon if it is an unknown kind of model; for error messages.
     """
 

@@ -89,7 +89,7 @@ class Client:
     """One client."""
 
     name: str  # The client's name in metrics and messages.
-    token: Secret | None = None  # The client's token; None for `ANYBODY`.
+    token: Secret | None = None  # The client's token; `ANYBODY` has None.
     share: float = 1.0  # The client's share of the spend limit, above 0 and at most 1.
     max_rpm: int | None = None  # Maximum requests per minute; None means no limit.
     max_tpm: int | None = None  # Maximum tokens per minute, prompts and answers together; None means no limit.
@@ -111,7 +111,7 @@ class Clients:
         self.known = tuple(known)
 
     def find_client(self, authorization: str) -> Client | None:
-        """Find the client by the token in an `Authorization` header; return None for an unknown token."""
+        """Find the client by the token in an `Authorization` header; return None if the token is unknown."""
         if not self.known:
             return ANYBODY
         # The scheme's name is case-insensitive (RFC 9110).

@@ -42,7 +42,7 @@ class RemoteBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Send a request once, because the service retries."""
-        # Determine the address here, because the service's environment may define a different default address.
+        # Determine the address now, because the service's environment may define another default address.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
         number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)

@@ -132,7 +132,7 @@ class GatewayServer:
     Args:
         local: whether the server listens only on loopback, so that it must refuse requests of web pages in local
             browsers.
-        audit: the file that gets a line for each request; None writes no such file.
+        audit: the file that gets a line for each request; None writes no file.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class GatewayServer:
             request[CLIENT] = client
             ASKING.set(client)
         if request.method == "POST" and request.content_type != "application/json":
-            # Refuse other content types, because CORS lets any web page send these to this address without permission.
+            # Refuse other content types, because CORS lets any web page send them to this address without permission.
             return _make_response(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):

@@ -53,7 +53,7 @@ class Service:
     upstreams: Sequence[str]  # Addresses of model servers.
     certificate: Path | None  # The file with the TLS certificate; None means plain HTTP.
     key: Path | None  # The file with the certificate's private key.
-    audit: Path | None = None  # The file that gets a line for each request; None writes no such file.
+    audit: Path | None = None  # The file that gets a line for each request; None writes no file.
 
 
 def serve(service: Service) -> None:
