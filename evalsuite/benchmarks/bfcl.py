@@ -250,7 +250,7 @@ _IGNORED = re.compile(r"[ ,./\-_*^]")
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """Scores `correct`: 1 if exactly the expected calls were made, in any order; else 0."""
+    """Scores `correct`: 1 if exactly the expected calls were made, in any order; otherwise 0."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Score the calls of one turn; if no function applies, making no call is correct."""

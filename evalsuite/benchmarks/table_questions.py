@@ -287,7 +287,7 @@ def _list_answers(item: Item) -> str | list[str]:
 
 
 def _find_table(item: Item) -> str:
-    """Return the path of DataBench's table: beside the questions file, else in the data set that the question names."""
+    """Return the path of DataBench's table: beside the questions file, or in the data set that the question names."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
     return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named

@@ -44,7 +44,7 @@ DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
-    world: Any = None  # A class with the domain's tools, or a function that makes such an object for a sample.
+    world: Any = None  # A class with the domain's tools, or a function that makes its object for a sample.
     user_tools: Sequence[str] = ()  # Names of the tools that only the customer may call.
     domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
@@ -250,7 +250,7 @@ class Reward:
 
     async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether all assertions of the task hold in a fresh world after the transcript's calls."""
-        # Leave out calls of unknown tools, because such calls had no effect.
+        # Leave out calls of unknown tools, because they had no effect.
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]

@@ -93,7 +93,7 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
         with closing(Answers.open(store, read_only=True)) as answers:
             return len(answers) == 0
 
-    # Modules of the current directory must be importable for `function:package.module:name`, as they are under pytest.
+    # Make modules of the current directory importable for `function:package.module:name`, as under pytest.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     background = BackgroundLoop()

@@ -44,7 +44,7 @@ class ShardJob:
     parts: int
     arguments: Sequence[str]
     gateway: str  # The addresses of the gateway services that all shards use.
-    token: str | None  # The client token for the gateways; None if they require none.
+    token: str | None  # The client token for the gateways; None if the gateways require none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ def _demand_listener(address: str | None) -> None:
 
 
 def _demand_installers() -> None:
-    """Check that the tools for installing packages exist, because Ray would retry for minutes without them."""
+    """Check that the tools for installing packages exist, because Ray would otherwise retry for minutes."""
     missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
     if missing:
         raise BackendUnavailable(

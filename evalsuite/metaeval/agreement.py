@@ -142,7 +142,7 @@ def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute all metrics of all predictions; NaN if a metric has no value."""
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
-    # Rename the file's scores that have the same name as a metric here, because the implementations may differ.
+    # Rename the file's scores that have the name of one of evalsuite's metrics, because implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
@@ -157,7 +157,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Add values for the unreadable predictions: the file's score, or 0 if the file has no such score."""
+    """Add values for the unreadable predictions: the file's score, or 0 if the file has no score."""
     filled = {}
     for name, column in values.items():
         known = iter(column)

@@ -142,7 +142,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     """Choose the panel configuration of a `paper:` mode for each aspect; comparisons have the single aspect ''.
 
     The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. If several fit,
-    prefer configurations for the paper's data, then those without roles, then the alphabetically first file.
+    configurations for the paper's data are preferred, then configurations without roles, then the alphabetical order.
     """
     fitting = [setting for setting in settings if _is_template(setting.template, task) and _fits_mode(setting, mode)]
 

@@ -309,7 +309,7 @@ def read_set(name: str, folder: Path) -> Iterator[Sample]:
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case
         category = f"{name}: {sample.tags['category']}"
-        # Leave out plain words, because any answer may contain such words.
+        # Leave out plain words, because any answer may contain them.
         about = {"names": [system for system in systems if not system.isalpha()], "human": sample.target}
         tags = {"task": "pairs", "set": name, "category": category, "cluster": cluster}
         yield replace(sample, id=case, tags=tags, metadata={**sample.metadata, **about})

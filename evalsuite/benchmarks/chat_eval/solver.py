@@ -138,7 +138,7 @@ class AsJudge:
             assessment = await judge(subject, model)
         except JudgeError as error:
             if mode.kind == "paper" and sample.tags["task"] == "pairs":
-                # The authors' script counts missing scores as a tie; the key `unparsed` in `facts` marks such ties.
+                # The authors' script counts missing scores as a tie; the key `unparsed` in `facts` marks these ties.
                 facts["verdict"] = "tie"
             facts |= {"unparsed": str(error), **make_cut_off_fact(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)

@@ -5,7 +5,7 @@ Each source has one JSON file: an object with three lists of records.
     {"head": [[entity, template, question, answer], ...], "torso": [...], "tail": [...]}
 
 The published scripts write files such as `head_to_tail_imdb.json`. An entity depends on the source: a name, an
-identifier, a DBpedia triple or a DBLP record. An answer is a string, a number, or a list of these.
+identifier, a DBpedia triple or a DBLP record. An answer is a string, a number, or a list of strings and numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SHAPE = "[entity, template id, question, answer]"
 class QuestionItem:
     """One question of a file."""
 
-    origin: str  # The prefix of the sample ids: the source in the file's name, else the domain.
+    origin: str  # The prefix of the sample ids: the source in the file's name or, without a source, the domain.
     domain: str  # `movie`, `book`, `academics`, `open`, or the file name of another domain.
     bucket: str
     template: str
@@ -84,7 +84,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     ]
     if not items:
         raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
-    # Only questions from `evalsuite build` are sorted by popularity, and only they have a file of statistics.
+    # Only `evalsuite build` sorts questions by popularity and writes a file of statistics.
     tenth = (len(top["head"]) + 9) // 10 if get_stats_path(path).is_file() else 0
     predicates = read_predicate_buckets(path)
     for place, item in enumerate(items):
@@ -112,7 +112,7 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     question = _write_non_empty(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
-    # The domain follows from the file name, else from the template id (`imdb-title-0`); otherwise the domain is open.
+    # The file name or, without a known name, the template id (`imdb-title-0`) has the domain; the default is open.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
     answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))

@@ -1,4 +1,4 @@
-"""The paper's results for its 16 models, and a run's results compared with them.
+"""The paper's results for its 16 models, and the comparison of a run's results with the paper's results.
 
 Source: Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14; Tables 3, 4 and 7 are parts of Table 14.
 `published/*.csv` contains percentages as printed, which this module converts to shares.

@@ -137,8 +137,8 @@ class PromptMode:
     """The options of a mode's prompt."""
 
     description: str
-    # With `general`, the prompt shows two questions of general knowledge, one of them unanswerable. With `template`,
-    # another question of the same template replaces the answerable question.
+    # With `general`, the prompt shows two questions of general knowledge, of which one is unanswerable. With
+    # `template`, another question of the same template replaces the answerable question.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
     # With `unsure`, the prompt asks a model that does not know the answer to say "unsure"; with `guess`, to guess it.

@@ -83,7 +83,7 @@ def _tabulate(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], list[Cell]],
 ) -> Table:
-    """Make a table with a row per value and run or mode; with several runs or modes, a second column names them."""
+    """Make a table with a row per value and run or mode; a second column names the run or mode if there are several."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [

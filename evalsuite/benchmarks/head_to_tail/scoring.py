@@ -72,8 +72,8 @@ class ByExactMatch:
 class ByJudge:
     """Scores `correct`, `accuracy` and `hallucination` by the judge's verdict.
 
-    A missing answer is not shown to the judge, because such an answer is neither right nor made up. Questions asked
-    with the paper's prompts are judged with the paper's prompt.
+    A missing answer is not shown to the judge, because it is neither right nor made up. Questions asked with the
+    paper's prompts are judged with the paper's prompt.
     """
 
     paper: PaperPrompts | None = None
@@ -296,7 +296,7 @@ _LONGEST = 6
 def list_person_variants(name: str) -> Iterable[str]:
     """Yield other spellings of a person's name, and each ending of the name, because any ending may be the surname.
 
-    Examples of endings: Nolan; van Beethoven and Beethoven; García Márquez and Márquez. A suffix (Jr.) and a
+    For example, Nolan is an ending, as are van Beethoven, Beethoven, García Márquez and Márquez. A suffix (Jr.) and a
     disambiguation, as in DBpedia ("John Smith (actor)") and DBLP ("John Smith 0001"), may be left out. A name of one
     word, or of more than six words, has no variants.
     """

@@ -1,8 +1,8 @@
 """Struc-Bench: can a model write a text's contents as tables in plain text, LaTeX and HTML?
 
-Tang et al., "Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data?",
-NAACL 2024, arXiv 2309.08963. Three metrics score content and form separately: the table score, which agrees best
-with people; the paper's own H-Score; and a judge's P-Score.
+Tang et al., "Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data?", NAACL 2024,
+arXiv 2309.08963. Three metrics score content and form separately: the table score (which agrees best with people), the
+paper's own H-Score, and a judge's P-Score.
 """
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES

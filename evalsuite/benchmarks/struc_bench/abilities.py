@@ -36,7 +36,7 @@ RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "sign missing",
 
 @dataclass(frozen=True, slots=True)
 class CellPair:
-    """A wanted data cell and the predicted cell at the same position, both without markup."""
+    """A wanted data cell and the predicted cell at the same position, without markup."""
 
     predicted: str
     wanted: str
@@ -288,7 +288,7 @@ BROKEN = frozenset({"markup", "well_formed", "compiles"})
 
 
 def find_error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
-    """Map each type of error to 1.0 if the output has such an error, else to 0.0; empty if no table was wanted.
+    """Map each type of error to 1.0 if the output has such an error, otherwise to 0.0; empty if no table was wanted.
 
     `error_free` is 1.0 if no type occurs and every fact of form is fulfilled. Cells of missing rows and columns are not
     counted as errors.

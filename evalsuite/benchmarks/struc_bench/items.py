@@ -45,7 +45,7 @@ class RatedOutput:
     format: float  # The mean score for structure and format.
     # Each person's two scores; the key is a number in place of the person's name.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
+    # The share of people who found each type of error, among the people who looked for errors; empty if nobody looked.
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ QUICK = 4  # Number of shipped items per format that run by default.
 class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
-    each: int = 0  # Maximum items per format (by default 4 for shipped samples, else 0); 0 means no limit.
+    each: int = 0  # Maximum items per format (4 by default for shipped samples); the default 0 means no limit.
     # Maximum tokens of an answer; by default 1.5 times the wanted table's tokens, but at least `least_tokens`.
     max_tokens: int | None = None
     least_tokens: int = 2048  # Minimum of the default token limit, so that a model can reason before the table.

@@ -332,7 +332,7 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
 
 LONG_TEXTS = (300, 500)  # The paper counts texts that are longer than this many words.
 MOST_KINDS = 4  # Maximum table names, such as Team and Player, that have separate rows.
-RESAMPLES = 300  # Bootstrap resamples per interval; few, because a report has about a hundred such intervals.
+RESAMPLES = 300  # Bootstrap resamples per interval; few, because a report has about a hundred intervals.
 FEWEST = 3
 OTHERS = "A person and the mean of the others"
 

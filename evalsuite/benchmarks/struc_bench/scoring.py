@@ -40,7 +40,7 @@ FACT = "bleu"
 
 
 def count_bleu(prediction: str, reference: str) -> dict[str, Any]:
-    """Count the matching n-grams and all n-grams (orders 1 to 4), and both lengths in sacrebleu's tokens."""
+    """Count the matching n-grams and all n-grams (orders 1 to 4), and both texts' lengths in sacrebleu's tokens."""
     score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 

@@ -45,7 +45,7 @@ _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model: the thought, the fault (None for a well-formed turn), and the events of the calls."""
+    """One turn of the model: the thought, the fault (None if the turn is well-formed), and the events of the calls."""
 
     thought: str
     fault: str | None
@@ -90,7 +90,7 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 class ToolEyesOptions:
     """The keyword arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    queries: int | None = None  # Number of queries per scenario, in file order; None for all.
+    queries: int | None = None  # Number of queries per scenario, in file order; None means all queries.
     # The executor of the published tools: `simulated`, `recorded` or `live`. Shipped tools always run as Python.
     executor: Executors | None = None
     # Folder that stores the observations of simulated tools and users for later runs; None selects the reports folder.
@@ -162,7 +162,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute code of the model, if the options exclude such tools."""
+    """Leave out queries whose live tools execute code of the model, if the options exclude these tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = executing_files(Path(options.library)) & {query.subject for query in queries}

@@ -128,7 +128,7 @@ def _find_given_up(module: ast.Module, path: Path) -> str:
 
 
 def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield all dict entries below a node whose key and value are both constant texts."""
+    """Yield all dict entries below a node whose key and value are constant texts."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Dict):
             for key, value in zip(inner.keys, inner.values, strict=True):
@@ -452,7 +452,7 @@ class _JudgeQuestions:
 
 
 def read_score(text: str) -> float:
-    """Read the first whole number from 0 to 10 on the score line, divided by 10; 0 without such a number."""
+    """Read the first whole number from 0 to 10 on the score line, divided by 10; return 0 without a number."""
     line = _SCORE_LINE.search(text)
     number = _SCORE.search(line[1]) if line else None
     return int(number[0]) / 10 if number else 0.0

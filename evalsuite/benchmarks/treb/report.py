@@ -4,9 +4,9 @@ The paper averages over cases, then over subtasks, then over columns of skill an
 the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
 
 The leaderboard has five skills with twenty subtasks about tables. The leaderboard uses the judge's marks, and each
-subtask counts with its best mode. The authors' numbers confirm the choice of the best mode: QwQ-32B has 81.98 in TBO,
-more than in any single mode in the paper's Table 3 (80.57, 78.23, 74.00). In TU, QwQ-32B has 83.22, less than the 91.02
-of ICoT in Table 3, because few subtasks run in ICoT.
+subtask counts with its best mode. The authors' numbers confirm that the best mode counts. In TBO (basic operations),
+QwQ-32B has 81.98, more than its 80.57, 78.23 and 74.00 in the single modes of Table 3. In TU, QwQ-32B has 83.22, less
+than the 91.02 of ICoT in Table 3, because few subtasks run in ICoT.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _choose_metrics(views: Sequence[RunView]) -> list[str]:
 
 
 def _draw_pictures(views: Sequence[RunView]) -> Iterator[Chart]:
-    """Draw bars by skill if there is one run, else a polygon per run."""
+    """Draw bars by skill for a single run; for several runs, draw a polygon per run."""
     for metric in _choose_metrics(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
         if len(views) == 1:

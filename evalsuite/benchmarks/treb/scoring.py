@@ -89,7 +89,7 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
 
 
 def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """Return `instruction_following`: 1 if the answer satisfies all rules of the question, else 0."""
+    """Return `instruction_following`: 1 if the answer satisfies all rules of the question, otherwise 0."""
     if sample.tags["subtask"] != RULES_SUBTASK:
         return {}
     rules = sample.metadata["rules"]
@@ -131,7 +131,7 @@ def _has_reference(sample: Sample) -> bool:
 
 
 def read_mark(text: str) -> float:
-    r"""Read the mark in a judge's last `\boxed{...}`, with or without `/10`, or else a labelled score.
+    r"""Read the mark in a judge's last `\boxed{...}`, with or without `/10`; without a box, read a labelled score.
 
     The message of a ValueError tells the judge how to give a mark.
     """
@@ -185,7 +185,7 @@ def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float |
 
 
 def released_exact_match(prediction: str, reference: str) -> float:
-    """Return 1.0 if each capital letter A to Z occurs equally often in both texts, else 0.0."""
+    """Return 1.0 if each capital letter A to Z occurs equally often in both texts, otherwise 0.0."""
     counts = ([text.count(letter) for letter in string.ascii_uppercase] for text in (prediction, reference))
     return float(next(counts) == next(counts))
 

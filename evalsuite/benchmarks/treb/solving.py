@@ -206,8 +206,8 @@ _JSON = json.JSONDecoder(strict=False)
 def read_answer(text: str) -> tuple[str, bool]:
     """Read the answer, and tell whether a JSON object contained it.
 
-    The last JSON object with the key `answer` counts; without such an object, the whole text is the answer. Lists are
-    joined by commas, and a LaTeX box around the whole answer is removed.
+    The last JSON object with the key `answer` counts; without any, the whole text is the answer. Lists are joined by
+    commas, and a LaTeX box around the whole answer is removed.
     """
     for written in (text, _LATEX.sub(r"\\\\", text)):
         for value in reversed(find_json_objects(written)):

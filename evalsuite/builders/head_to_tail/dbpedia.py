@@ -157,7 +157,7 @@ def draft_templates(
         answers: the file that stores the model's answers.
 
     Returns:
-        The templates, and the reasons why other templates are missing, both by predicate.
+        The templates by predicate, and the reasons by predicate why other templates are missing.
     """
     templates: dict[str, str] = {}
     failures: dict[str, str] = {}

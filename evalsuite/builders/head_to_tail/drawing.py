@@ -109,13 +109,13 @@ _MOST_IN_ORDER = 1_000_000
 
 
 def compute_lot(seed: int, *parts: str) -> int:
-    """Compute a 64-bit pseudorandom number from the seed and some texts; such numbers put entities in random order."""
+    """Compute a 64-bit pseudorandom number from the seed and some texts, by which entities are put in random order."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
 def write_lot_sql(seed: int, expression: str) -> str:
-    """Write SQL that computes the number of `compute_lot` for an SQL expression of type text."""
+    """Write SQL that computes `compute_lot` for an SQL expression of type text."""
     # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 

@@ -67,7 +67,7 @@ class Book:
     main: Edition  # The edition with the most ratings among the editions that questions may be about.
     editions: tuple[Edition, ...]
     namesakes: int  # Number of books with an edition of the same name as `main`, this book included.
-    twins: int  # Number of books that share both name and year with `main`, this book included.
+    twins: int  # Number of books that share name and year with `main`, this book included.
 
     def write_question(self, template: QuestionTemplate) -> str | None:
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year

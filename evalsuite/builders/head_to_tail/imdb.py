@@ -148,7 +148,7 @@ def read_professions(listed: str | None) -> list[str]:
 
 
 def find_only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
-    """Return a person's only profession if the template asks for this kind of profession, else an empty list."""
+    """Return a person's only profession if the template asks for this kind of profession; otherwise, return nothing."""
     if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
         return []
     is_department = listed.endswith("_department") or listed == "location_management"

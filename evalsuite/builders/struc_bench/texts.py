@@ -222,7 +222,7 @@ def complain_about_code(description: str, table: str, written: Format) -> str:
 
 
 def _find_repeated_row(description: str, table: str, written: Format) -> str:
-    """Find a line with at least two cells of the same table row, separated by bars or ampersands; else return ""."""
+    """Find a line with at least two cells of the same table row, separated by bars or ampersands; "" without one."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = _split_cells(line, written)

@@ -189,7 +189,7 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 def combine_conditions(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
-    """Combine an equality and a comparison: both must hold or, unless `both` is true, at least one of them."""
+    """Combine an equality and a comparison by "and" or, unless `both` is true, by "or"."""
     text, number = choose_equality(sheet, random), choose_comparison(sheet, random)
     if text is None or number is None:
         return None

@@ -3,9 +3,9 @@
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find it, the author writes the
 answer. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives full
-marks. Then candidates answer the question. If all candidates agree with the answer, it is kept. If they agree on
-another answer, that answer replaces it. Otherwise, people decide. Last, a judge classifies the question without knowing
-the intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
+marks. Then candidates answer the question. If all candidates agree with the answer, it is kept. If all agree on another
+answer, that answer replaces it. Otherwise, people decide. Last, a judge classifies the question without knowing the
+intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class QuestionPanel:
         return found
 
     async def _ask_for_json(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
-        """Request a JSON object with exactly these properties; raise DraftDropped if no reply is such an object."""
+        """Request a JSON object with exactly these properties; raise DraftDropped if no reply has this form."""
         schema = make_object_schema(**properties)
 
         def parse_object(text: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def read_time(text: str) -> time:
 
 
 class Stateless:
-    """Base class of subjects without state; the constructor takes a sample, as for all other subjects."""
+    """Base class of subjects without state; the constructor takes a sample, because all subjects' constructors do."""
 
     def __init__(self, sample: Sample) -> None:
         pass
