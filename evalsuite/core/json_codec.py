@@ -1,6 +1,6 @@
 """Conversion of frozen dataclasses to plain JSON data and back, for files and for other processes.
 
-Each `encode_*` returns plain JSON data, and each `decode_*` reads such data; nothing is ever pickled or evaluated.
+Each `encode_*` returns plain JSON data, and each `decode_*` reads this data; nothing is ever pickled or evaluated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Check generation parameters among keyword arguments; an unknown name raises an error where the user wrote it.
 
 Solvers, judges and benchmarks take generation parameters beside their own arguments. A misspelt name would reach the
-model's server, which would ignore it or refuse every call. So names are accepted only in these two forms:
+model's server, which would ignore it or refuse every call. So names are accepted only in two forms:
 
     generate(max_tokens=8)                     a parameter that servers are known to understand
     generate(params={"my_parameter": 1})       any other parameter, given deliberately

@@ -44,7 +44,7 @@ _KINDS: dict[str, type[str | int | float | bool]] = {"int": int, "float": float,
 
 
 def split_help_table(table: str) -> Iterator[tuple[str, str]]:
-    """Yield each entry's words and help, with two spaces or more between; help may continue on indented lines."""
+    """Yield each entry's words and help, which two or more spaces separate; help may continue on indented lines."""
     for entry in re.split(r"\n(?! )", table.strip()):
         words, _, text = entry.partition("  ")
         yield words, " ".join(text.split())

@@ -60,7 +60,7 @@ class Model(Protocol):
 class Solver(Protocol):
     """Turns a sample into a transcript. Any async function with this signature is a solver.
 
-    A solver may have these optional parts. `async def aclose()` is called at the end of the run, to close resources.
+    A solver may have optional parts. `async def aclose()` is called at the end of the run, to close resources.
     `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if the sample needs no sandbox. A
     scorer may have this method, too. Before the run's first model call, a check ensures that the sandbox works. A
     solver that changes its cases, for example by injecting faults, has a mapping `tags`, which is added to all cases'
@@ -114,7 +114,7 @@ class Setup:
         judge_base_url: the judge's address, if not the backend's usual one.
         reports: the folder that contains all runs, for files that outlive one run; None if nothing may be
             written.
-        data: the benchmark's own folder below `--data`; None for the shipped samples.
+        data: the benchmark's own folder below `--data`; None means the shipped samples.
         modes: the modes chosen with `--mode`, or the benchmark's defaults; empty only if the benchmark has no modes.
         seed: the seed of every random choice.
         args: further arguments of the benchmark's declaration.

@@ -94,12 +94,12 @@ class Settings:
 
     @property
     def model_params(self) -> dict[str, Any]:
-        """The values of `model_param`: numbers, true, false and null are read as JSON, anything else as text."""
+        """The values of `model_param`; numbers, true, false and null are read as JSON, all other values as text."""
         return dict(parse_parameter("--model-param", text) for text in self.model_param)
 
     @property
     def judge_params(self) -> dict[str, Any]:
-        """The values of `judge_param`: JSON numbers, true, false and null, or else text."""
+        """The values of `judge_param`; numbers, true, false and null are read as JSON, all other values as text."""
         return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
         option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
     if not is_decided_otherwise:
-        # Add the earlier command's gates here, because `gate` always counts as given if the ini file has gates.
+        # Add the earlier command's gates now, because `gate` always counts as given if the ini file has gates.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)

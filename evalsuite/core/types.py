@@ -77,7 +77,7 @@ class Message:
 
     Attributes:
         role: the sender's role.
-        content: the message's text; if the message has several parts, the text among them.
+        content: the message's text; if the message has several parts, the texts among the parts.
         tool_calls: the calls that an assistant requests.
         tool_call_id: the id of the call that a tool's message answers.
         parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any
@@ -148,7 +148,7 @@ class Sample:
         input: the question, or a whole conversation, whose messages may also be given in the OpenAI format.
         target: the right answer, or several acceptable answers; None if the sample has no reference answer.
         tags: strings to group by in reports and gates (`region`: `eu`); other values become text.
-        metadata: anything else that a solver or scorer needs; plain JSON data.
+        metadata: plain JSON data for solvers and scorers.
     """
 
     id: str

@@ -274,7 +274,7 @@ def _is_pytest_outcome(error: BaseException, name: str) -> bool:
 
 
 class KeptRecord(NamedTuple):
-    """A finished record as JSON text, with the data needed to store the record; another process may have sent both."""
+    """A finished record as JSON text, with the data needed to store it; another process may have sent the record."""
 
     line: str  # The record as a line of `records.jsonl`.
     benchmark: str  # Name of the case's benchmark.

@@ -32,7 +32,7 @@ class CaseChoice:
 
     samples: int = 0  # The number of samples that `--limit` draws.
     of: int | None = None  # Number of all samples; None if the samples are a stream that was not read to its end.
-    left_out: int = 0  # Number of this machine's cases that were not made because -k excludes them.
+    left_out: int = 0  # Number of this machine's cases that were never made, because -k excludes them.
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def make_cases(
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
-    # Keep all canaries (cases that test the judge): they need no model call, and together test the judge more reliably.
+    # Keep all canaries (cases that test the judge), because they need no model call and are more reliable together.
     limit = None if every and all(_is_canary(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}

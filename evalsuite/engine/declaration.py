@@ -235,7 +235,7 @@ def _list_canaries(
 
 
 def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Make those arguments of a `Benchmark` that metrics over all cases need."""
+    """Make the arguments of a `Benchmark` that metrics over all cases need."""
     if not metrics:
         return {}
     from evalsuite.output.reports.generic import make_case_metric, make_report_function

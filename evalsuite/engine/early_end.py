@@ -33,7 +33,7 @@ class EarlyEnding:
         # The number of cases that would also run without `--until-decided`.
         self._at_first = 0
         self.decided = False
-        # The reason why the session ended although a gate or comparison is undecided; else empty.
+        # The reason why the session ended although a gate or comparison is undecided; otherwise empty.
         self._open = ""
 
     @property

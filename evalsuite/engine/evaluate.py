@@ -82,7 +82,7 @@ def evaluate(
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
         model: the model under test, as `--model` takes it; or a function of messages that returns text.
         judge: the judge, in the same form as `model`.
-        limit: number of samples; None for all samples.
+        limit: number of samples; None means all samples.
         epochs: the number of repetitions of each sample.
         gates: conditions on metrics, as `--gate` takes them.
         settings: other options of pytest by their names, such as `resume`, `replay`, `baseline`, `reports`, `run`,

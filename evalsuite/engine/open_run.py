@@ -196,8 +196,7 @@ class OpenRun:
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines to show on the terminal at the end.
-        hopeless: the error that ended the session because no further case could be decided; None if no such error
-            occurred.
+        hopeless: the error that ended the session because no further case could be decided; None without an error.
     """
 
     def __init__(
@@ -247,7 +246,7 @@ class OpenRun:
         try:
             return load_run(find_run_folder(self._spec.reports_folder, names[0])) if names else None
         except RunError:
-            # Ignore the baseline's error here, because the verdict reports it.
+            # Ignore the baseline's error, because the verdict reports it.
             return None
 
     def _open_files(self, cases: Sequence[PlannedCase]) -> None:
@@ -353,7 +352,7 @@ class OpenRun:
         return planned.benchmark
 
     def _count_record(self, record: Record) -> None:
-        # Ignore skipped cases (for example after the budget was spent), because they have no score.
+        # Ignore skipped cases (for example after the budget was spent), because a skipped case has no score.
         decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
             self.early.end_for_budget()

@@ -153,8 +153,8 @@ def check_callable(
     """Check that a callable takes this number of arguments, if Python can read its signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Refuse functions of metrics and statistics, which are not scorers. Some such functions take two arguments, as
-        # scorers do, so the number of arguments does not reveal the mistake.
+        # Refuse functions of metrics and statistics, which are not scorers. Some of these functions take two arguments,
+        # as scorers do, so the number of arguments does not reveal the mistake.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
             f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "
@@ -250,7 +250,7 @@ def _describe_scorer(scorer: Any) -> str:
 def write_stable_repr(value: Any) -> str:
     """Return a repr that is equal in every process: members of sets are sorted, and memory addresses are left out.
 
-    The order of a set depends on the process's hash seed, and workers have seeds of their own.
+    The order of a set depends on the process's hash seed, which differs between workers.
     """
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(sorted(map(write_stable_repr, value)))}}}"

@@ -42,7 +42,7 @@ class SolvedCase:
     transcript: Transcript | None  # The transcript; None if solving failed or the benchmark has no solver.
     # Scores by name, one mapping per scorer that had to wait for a call or other input.
     judged: Sequence[Mapping[str, float | Score]]
-    error: BaseException | None  # The exception with which solving or judging failed; None if both succeeded.
+    error: BaseException | None  # The exception with which solving or judging failed; None if nothing failed.
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The part of `usage` for calls of judges.
@@ -183,8 +183,7 @@ async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float |
 async def _capture_result(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because any exception of a case's code is an error of this case only.
 
-    The coroutine is created here, because a task that is cancelled before its first step would never await the
-    coroutine.
+    This function creates the coroutine, because a task that is cancelled before its first step would never await it.
     """
     try:
         return await work(), None
@@ -252,7 +251,7 @@ class Prefetcher:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # Pass None for a started case, because its result may be removed before the event loop runs this call.
+            # Pass None if the case was started, because its result may be removed before the event loop runs this call.
             self._background.schedule_call(self._begin_case, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:

@@ -198,7 +198,7 @@ class Answers:
 
 
 class Outcomes:
-    """Requests that ended without an answer: they failed permanently, or their case cancelled them.
+    """Requests that ended without an answer because they failed permanently or their case cancelled them.
 
     Args:
         session: the number of the run's session; None outside a run.

@@ -55,8 +55,8 @@ class Lease:
             # Windows has no such lock, so two sessions may write to the same run.
             return
         try:
-            # Use `lockf`, whose lock ends with the session's process, because forked children do not inherit such a
-            # lock.
+            # Use `lockf`, because forked children do not inherit its lock, which therefore ends with the session's
+            # process.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             raise RunError(

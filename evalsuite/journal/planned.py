@@ -24,7 +24,7 @@ class PlannedCase:
     declared: str  # The location of the benchmark's code; see `declarations`.
     selected: bool  # False if the case belongs to the suite but the command line left the case out.
     fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`BEFOREHAND`).
-    beyond: bool = False  # Whether the case is beyond `--limit`; such a case runs only while the verdict is undecided.
+    beyond: bool = False  # Whether the case is beyond `--limit`, so that it runs only while the verdict is undecided.
 
 
 def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:

@@ -103,7 +103,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Refuse workers with an unencrypted network connection, unless the user allows such workers."""
+    """Refuse workers with an unencrypted network connection, unless the user allows these workers."""
     if not config.stash[PROCESS].settings.allow_plain_workers:
         refuse_plain_workers(config, specs)
 

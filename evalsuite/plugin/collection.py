@@ -80,7 +80,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note which function declares a benchmark; raise an error for a second function unless both pool their cases."""
+    """Note which function declares a benchmark; refuse a second function unless both functions pool their cases."""
     name = declaration.benchmark.name
     first, pools = declared_in.setdefault(name, (nodeid, declaration.pool))
     if nodeid != first and not (pools and declaration.pool):
@@ -91,7 +91,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 
 def count_collected(config: pytest.Config, made: object) -> None:
-    """Count a function's cases: those made by pytest, and those excluded by `-k` before they were made."""
+    """Count a function's cases: the cases made by pytest, and the cases excluded by `-k` before they were made."""
     cases = list_cases(made) if isinstance(made, list) else []
     if not cases:
         return

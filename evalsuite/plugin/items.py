@@ -47,6 +47,6 @@ def get_findings(item: pytest.Item) -> CaseFindings:
 
 
 def get_solvable_case(item: pytest.Item) -> Case | None:
-    """Return an item's case; None for other items and for cases of benchmarks without a solver."""
+    """Return an item's case; None if the item is not a case or its benchmark has no solver."""
     case = get_case(item)
     return case if case is not None and case.bound.solver is not None else None

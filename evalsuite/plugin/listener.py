@@ -255,8 +255,8 @@ class ReportListener:
         try:
             self.run.access.answer_worker(channel, text)
         except RunError as error:
-            # Opening the run can fail here only if no case was planned; otherwise, the main thread has already opened
-            # the run.
+            # Opening the run can fail at this point only if no case was planned; otherwise, the main thread has already
+            # opened it.
             from evalsuite.gateway.channel import refuse_question
 
             refuse_question(channel, text, error)

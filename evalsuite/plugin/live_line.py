@@ -205,7 +205,7 @@ class LiveLine:
 
     def _compute_speed(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
-        # Keep at least two entries, even if they are further apart than `SPAN`.
+        # Keep at least two entries, even if the entries are further apart than `SPAN`.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
             self._tokens.popleft()
         since, before = self._tokens[0]

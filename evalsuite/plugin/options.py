@@ -71,7 +71,7 @@ def name_former_options(config: pytest.Config) -> list[str]:
 
 
 def list_models(args: Sequence[str]) -> list[str]:
-    """List the distinct models in a command line; they take precedence over the model of the ini file."""
+    """List the distinct models in a command line, which take precedence over the ini file's model."""
     named = [
         arg.removeprefix("--model=")
         for before, arg in pairwise(("", *args))

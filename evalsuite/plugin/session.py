@@ -184,7 +184,7 @@ def finish_session(session: pytest.Session) -> None:
     if run.hopeless is not None and terminal is not None:
         _state_reason_once(terminal, listener.ending)
     if describe_ending_signal() and terminal is not None:
-        # Show the summary here, because pytest omits its summary hook if a signal ended the session.
+        # Show the summary now, because pytest omits its summary hook if a signal ended the session.
         show_summary(terminal)
 
 
@@ -228,7 +228,7 @@ def _describe_uncollected(config: pytest.Config) -> str:
 
 
 def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
-    """Return the run's exit status if it takes precedence over pytest's own status; else return pytest's status."""
+    """Return the run's exit status if it takes precedence over pytest's own status; otherwise return pytest's."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)

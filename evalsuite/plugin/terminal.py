@@ -138,7 +138,7 @@ def _make_relative(path: Path, config: pytest.Config) -> Path:
     return path.relative_to(start) if path.is_relative_to(start) else path
 
 
-# Names of plugins that do not receive reports of decisions, because they would count decisions as tests.
+# Names of plugins that do not receive reports of decisions, because they would count a decision as a test.
 UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
