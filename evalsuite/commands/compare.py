@@ -134,7 +134,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
 
 
 T = TypeVar("T")
-DRIFTED = 11  # The exit status if the newest release has drifted from a reference; the same as for a regression.
+DRIFTED = 11  # The exit status if the newest release has drifted from a reference; regressions have the same status.
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:

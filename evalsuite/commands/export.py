@@ -256,7 +256,7 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_submit(options: argparse.Namespace) -> int:
-    """Write the submission; leave out cases that ended in an error, because they have no answer."""
+    """Write the submission without the cases that ended in an error, because they have no answer."""
     from evalsuite.benchmarks.treb.report import choose_rows, make_submission_line
 
     folder = find_run_folder(options.reports, options.name)

@@ -81,7 +81,7 @@ def run_gateway(options: argparse.Namespace) -> int:
     if not 0 <= options.port < 2**16:
         raise SettingsError(f"--port {options.port}: it must be a number from 0 (any free port) to 65535")
     if any(model.startswith("function:") for model in options.model):
-        # Import `function:` models from the current folder, just as a session imports such models from its root folder.
+        # Import `function:` models from the current folder, as a session imports them from its root folder.
         sys.path.insert(0, str(Path.cwd()))
     serve(
         Service(

@@ -187,7 +187,7 @@ def _make_sheet_row(record: Record, weight: float) -> list[str]:
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
-    """Choose the scorer whose question people answer: by `--score`, or else the first scorer that needs a judge."""
+    """Choose the scorer whose question people answer: the scorer of `--score`, or the first one that needs a judge."""
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")
     try:

@@ -72,7 +72,7 @@ class AnswersToJudge:
         return rubric.find_passing_score(rubric.criteria)
 
     def find_scale(self, name: str) -> tuple[float, float] | None:
-        """Return the lowest and highest possible value of a score; None if they are unknown."""
+        """Return the lowest and highest possible value of a score; None if the range is unknown."""
         if name.endswith(PREFERENCE):
             return 0.0, 1.0
         rubric = self._find_rubric(name)
@@ -340,7 +340,7 @@ class _MutationTest:
 
 
 def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
-    """Exchange an answer and its rival, so that the judge sees them in the opposite order."""
+    """Exchange an answer and its rival, so that the judge sees the two answers in the opposite order."""
     sample, transcript = case
     answer, other = scorer.make_judged_input(*case).answers
     return replace(sample, metadata={**sample.metadata, rival: answer}), replace_text(

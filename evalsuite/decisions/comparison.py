@@ -158,7 +158,7 @@ def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names:
     """List the names of fingerprints that differ between two cases.
 
     A fingerprint that only one case has does not count, because older runs lack some fingerprints. A fingerprint of the
-    judge or of faults counts even if only one case has it, because the other case had no judge or faults.
+    judge or of faults counts even if only one case has it, because the other case then had no judge or faults.
     """
     both = bool(first) and bool(other)
     return [
@@ -199,7 +199,7 @@ class ComparedMetric:
 
     benchmark: str
     tag: str | None  # The tag's name, if the gate has one.
-    value: str | None  # The tag's value; None for all cases.
+    value: str | None  # The tag's value; None means all cases.
     metric: str
     lower_is_better: bool  # Whether a higher value is a loss.
 
@@ -232,7 +232,7 @@ class Against:
     # Each metric with its comparison and verdict.
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
     flips: Sequence[Flip]  # Cases whose score changed, the greatest losses first.
-    left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, by run.
+    left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
     # Descriptions of how the runs differ beyond the model, by benchmark.

@@ -60,7 +60,7 @@ class PlannedOrder(Generic[T]):
 
     @property
     def arrived(self) -> int:
-        """The number of arrived results that wait for results planned before them."""
+        """The number of arrived results that wait for results with an earlier place in the plan."""
         return sum(result is not None for result in self._waiting.values())
 
     @property
@@ -69,7 +69,7 @@ class PlannedOrder(Generic[T]):
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def add_result(self, item: str, result: T | None) -> Iterator[T]:
-        """Store a finished item's result (None: no result), and yield all results that are now next in order."""
+        """Store a finished item's result (None if it has none), and yield all results that are now next in order."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:

@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A met gate is changed to `no data` if it would be missed with the metric's worst value for every case without a score
-(skipped, or ended in an error).
+A met gate gets `no data` if it would be missed once each case without a score counts with the metric's worst value.
+Such cases were skipped or ended in an error.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Gate:
     text: str
     benchmark: str  # The benchmark's name; `*` for all benchmarks.
     tag: str | None  # The tag's name, if the gate has one.
-    value: str | None  # The tag's value; None for all cases.
+    value: str | None  # The tag's value; None means all cases.
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
     threshold: float  # The limit on the metric's scale; for `NO_WORSE`, the smallest loss that matters or nan.
@@ -265,7 +265,7 @@ class GateDecision:
     subject: str  # The benchmark, tag and metric that were checked.
     verdict: GateOutcome  # `met`, or the kind of reason why the gate is not met.
     estimate: Estimate | None = None  # The metric's estimate; None without data.
-    reason: str = ""  # The explanation of a verdict that does not follow from estimate and threshold; else empty.
+    reason: str = ""  # The explanation of a verdict that does not follow from estimate and threshold; otherwise empty.
 
 
 def decide_gates(

@@ -37,8 +37,8 @@ def add_jackknife_interval(
         bounds: the metric's declared range; None without a declared range.
 
     Returns:
-        The estimate. If leaving out a cluster makes the metric undefined, the estimate has no interval. If all
-        replicates are equal, only a metric that has a declared range and returned no interval gets an interval.
+        The estimate. It has no interval if the metric is undefined without some cluster. If all replicates are equal,
+        only a metric that has a declared range and returned no interval gets an interval.
     """
     from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 

@@ -66,7 +66,7 @@ class Verdict:
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The comment,
-    # `summary.json`, the page and the step summary show the hash, so that readers can match them.
+    # `summary.json`, the page and the step summary show the hash, so that readers can match verdicts.
     id: str = ""
 
     @property
@@ -143,7 +143,7 @@ def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[s
 
 
 def _find_failed_metrics(run: Run) -> Iterator[str]:
-    """Report derived metrics whose computation failed; a gate on such a metric also has no data."""
+    """Report derived metrics whose computation failed; gates on these metrics have no data."""
     for name, bench in run.benchmarks.items():
         for metric, compute in bench.derived.items():
             compute(bench.tally)
@@ -221,7 +221,7 @@ def _hash_verdict(verdict: Verdict, run: Run) -> str:
 
 
 def list_faults(run: Run) -> tuple[str, ...]:
-    """List errors of the run itself, one line per cause; no tolerated error share, quarantine or shard excuses them."""
+    """List errors of the run itself, one line per cause; no error share, quarantine or shard excuses these errors."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
     cases: dict[str, list[str]] = {}

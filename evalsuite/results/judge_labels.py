@@ -28,7 +28,7 @@ class LabelledScore:
     judge: float  # The judge's value.
     passes: float | None = None  # The lowest value that counts as passed; None if values do not pass or fail.
     nominal: bool = False  # Whether the values are preferences between two answers, from 0 (second) to 1 (first).
-    scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if they are unknown.
+    scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if the range is unknown.
     verdict: float | None = None  # The verdict of the majority of people; None derives the verdict from the label.
     weight: float = 1.0  # The number of cases that this case represents if cases were drawn with unequal probabilities.
 
@@ -119,7 +119,7 @@ def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
 
 
 def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
-    """List both verdicts of each labelled case, and the cases' clusters; empty if cases have unequal weights."""
+    """List the verdict pairs of the labelled cases, and the cases' clusters; empty if cases have unequal weights."""
     scores = list_labelled_scores(tally)
     both = [(label.verdicts, label.row.cluster) for label in scores if has_equal_weights(scores)]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]

@@ -242,7 +242,7 @@ def read_start_times(folder: Path) -> tuple[str, int]:
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
-        started = ""  # Ignore a damaged `run.json` here; a command that reads this run reports the damage.
+        started = ""  # Ignore a damaged `run.json`; a command that reads this run reports the damage.
     return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 
 

@@ -147,7 +147,7 @@ class Run:
 
     @property
     def baselines(self) -> Sequence[str]:
-        """The distinct names of this run's baselines, as the user wrote them."""
+        """The distinct names of this run's baselines, as the user wrote the names."""
         named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
         return tuple(dict.fromkeys(named))
 

@@ -72,7 +72,7 @@ class Row:
 
     @property
     def question(self) -> Question:
-        """The question's id and the mode; both are the same in every run and epoch."""
+        """The question's id and the mode, which are the same in every run and epoch."""
         mode = self.tags.get("mode", "")
         return remove_mode(self.sample, mode), mode
 
@@ -170,10 +170,10 @@ class Tally:
     ) -> Estimate | None:
         """Estimate the mean, with an interval whose method depends on the values that scores can take.
 
-        Scores of 0 and 1 get a share's interval (`stats.share_interval`), and scores within known bounds get the
-        betting interval; both intervals are valid for any number of cases. Scores without known bounds get the t
-        interval. If all clusters have the same mean, the interval is omitted, because equal values do not prove that
-        scores cannot vary.
+        Scores of 0 and 1 get a share's interval (`stats.share_interval`). Scores within known bounds get the betting
+        interval. These intervals are valid for any number of cases. Scores without known bounds get the t interval. If
+        all clusters have the same mean, the interval is omitted, because equal values do not prove that scores cannot
+        vary.
 
         Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
 

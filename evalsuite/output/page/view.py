@@ -40,7 +40,7 @@ def is_in_progress(folder: RunFolder) -> bool:
 
 
 def _find_last_write(folder: RunFolder) -> float:
-    """Return the time when the last case ended, from the journal or else the records; 0 if neither file exists."""
+    """Return the time when the last case ended, from the journal or the records; 0 if neither file exists."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
     return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)

@@ -109,7 +109,7 @@ def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence
 
 
 def _read_run(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
-    """Read a run's cases; if `first` is given, keep only the records of cases that differ from those in `first`."""
+    """Read a run's cases; if `first` is given, keep only the records of cases that differ from the cases in `first`."""
     if not path.is_file():
         return
     if first is None:

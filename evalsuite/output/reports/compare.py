@@ -124,7 +124,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _find_bench(runs: Sequence[Run], name: str) -> RunBenchmark:
-    """Return the benchmark from the first run that has its code, or else from the first run with the benchmark."""
+    """Return the benchmark from the first run that has its code; without code, return the first run's benchmark."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
@@ -248,7 +248,7 @@ def make_radar_chart(
 
     A greater distance from the centre is always better, so metrics for which lower is better are left out.
 
-    Each spoke is a metric with values from 0 to 1 in every run. If there are too few such metrics, the spokes are the
+    Each spoke is a metric with values from 0 to 1 in every run. If too few metrics have such values, the spokes are the
     values of the first tag with enough values, and show the primary metric's means.
     """
     drawn = any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks)

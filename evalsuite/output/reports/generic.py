@@ -113,7 +113,7 @@ def _list_grouping_tags(tally: Tally) -> list[str]:
 
 
 def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric; if it ranges from 0 to 1, also draw other such metrics, because they share the axis."""
+    """Draw the first metric; if it ranges from 0 to 1, also draw other metrics of this range on the same axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(

@@ -45,8 +45,8 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
 
     try:
         with warnings.catch_warnings():
-            # Ignore warnings even if `-W` turns them into errors: a chart with boxes in place of glyphs that the font
-            # lacks is better than none.
+            # Ignore warnings even if `-W` turns them into errors, because a chart with boxes for missing glyphs is
+            # better than none.
             warnings.simplefilter("ignore")
             draw_chart(chart, file)
     except Exception:  # noqa: BLE001 - a picture never costs the verdict

@@ -22,7 +22,7 @@ class JudgeVote:
     model: str  # The judge's model.
     swapped: bool  # Whether the judge saw the second answer first.
     verdict: str | None  # The verdict, for answers in their original order; None if only one answer was scored.
-    scores: Mapping[str, float]  # Scores by aspect if one answer was scored, else by the position of the answer.
+    scores: Mapping[str, float]  # Scores by aspect if one answer was scored; scores by position if two were.
 
     @property
     def first_shown(self) -> str:

@@ -91,7 +91,7 @@ def make_certificate(
 
     Args:
         people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
-        weights: if cases were sampled by disagreement, the number of cases that each labelled case represents.
+        weights: the number of cases that each labelled case represents, if cases were sampled by disagreement.
             Agreement beyond chance is then not measured, because the labelled cases are harder than all other cases.
     """
     random = people if not weights else {}

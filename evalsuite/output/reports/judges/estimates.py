@@ -69,7 +69,7 @@ def estimate_corrected_mean(
         scores: one pair per case: people's score (None if missing) and the judge's score. The cases with people's
             score must be a random sample of all cases.
         bounds: lowest and highest possible score; None has the same meaning as in `ppi_mean`.
-        weights: weights of the labelled cases, in order, if these were sampled with unequal probabilities.
+        weights: weights of the labelled cases, in order, if these cases were sampled with unequal probabilities.
 
     Returns:
         The estimates; None if there are fewer than 30 labelled or fewer than 30 unlabelled cases.

@@ -71,7 +71,7 @@ def _tabulate_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | 
 
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
-    """Tabulate Bradley-Terry ratings of runs by their comparisons; None for fewer than three runs."""
+    """Tabulate Bradley-Terry ratings of runs by their comparisons; return None if there are fewer than three runs."""
     from evalsuite import stats
 
     if len({name for first, second, _ in outcomes for name in (first, second)}) < 3:
