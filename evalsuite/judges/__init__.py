@@ -1,4 +1,4 @@
-"""Judges: models that score answers. Each function here makes a scorer: `scorers=[panel(["critic", "scientist"])]`."""
+"""Judges are models that score answers. Each function makes a scorer: `scorers=[panel(["critic", "scientist"])]`."""
 
 from evalsuite.core.entry_points import attach_names
 

@@ -140,7 +140,7 @@ def make_object_schema(**properties: Any) -> dict[str, Any]:
 
 
 def make_number_schema(low: int, high: int) -> dict[str, Any]:
-    """Make the JSON schema of a whole number from `low` to `high`, both included."""
+    """Make the JSON schema of a whole number from `low` to `high`."""
     return {"type": "integer", "minimum": low, "maximum": high}
 
 

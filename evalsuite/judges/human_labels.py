@@ -39,7 +39,7 @@ def make_people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the facts' entry `people`: each score's human `label`, and how to compare both; empty without labels.
+    """Make the facts' entry `people`: each score's human `label`, and how to compare score and label; {} without any.
 
     If `nominal` is true, scores are categories rather than points on a scale.
     """

@@ -214,8 +214,8 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     """Write a text that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
     Two signatures are equal if the same models get the same prompts and the answers are read in the same way. The hash
-    is over the models, the parameters that the user set for the whole run (without secrets such as keys), `content`,
-    and the sentences that all judges share.
+    covers the models, the run's parameters (without secrets such as keys), `content`, and the sentences that all judges
+    share.
 
     Args:
         models: the judge's models; empty if the model under test itself judges.

@@ -264,7 +264,7 @@ def _repeat_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> 
 
 
 def _reverse_list(text: str) -> str | None:
-    """Reverse an unnumbered list; return None if the text has no such list, or if an item has several lines."""
+    """Reverse an unnumbered list; return None if the text has no unnumbered list, or if an item has several lines."""
     lines = text.strip().splitlines()
     listed = [at for at, line in enumerate(lines) if re.match(r"[ \t]*[-*•][ \t]", line)]
     if len(listed) < 2 or listed[-1] - listed[0] >= len(listed):

@@ -133,8 +133,8 @@ class Panel:
     """Debaters who speak in turns; in the last turn, each gives a judgement.
 
     `turns` includes the last turn, so two debaters in two turns speak four times. With `one_by_one`, each debater sees
-    all earlier speeches, also those of the same turn. With `simultaneous`, each debater sees the shuffled speeches of
-    earlier turns. With `simultaneous_summarizer`, each debater sees only summaries of earlier turns.
+    all earlier speeches, including speeches of the same turn. With `simultaneous`, each debater sees the shuffled
+    speeches of earlier turns. With `simultaneous_summarizer`, each debater sees only summaries of earlier turns.
     """
 
     form: Form

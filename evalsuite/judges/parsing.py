@@ -286,8 +286,8 @@ def _normalise_label(label: str) -> str:
 def remove_thoughts(text: str) -> str:
     """Remove the model's visible reasoning.
 
-    Truncated reasoning extends to the end of the text. Reasoning may lack the opening tag, because some chat templates
-    put this tag into the prompt; such reasoning begins at the start of the text.
+    Truncated reasoning extends to the end of the text. Reasoning without an opening tag begins at the start of the
+    text, because some chat templates put this tag into the prompt.
     """
     return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 

@@ -97,7 +97,7 @@ def _write_message(message: Message) -> str:
 
 
 def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
-    """List those parts of messages that are not text, such as pictures, without duplicates."""
+    """List the parts of messages that are not text, such as pictures, without duplicates."""
     parts = () if isinstance(messages, str) else (part for message in messages for part in message.parts)
     media: list[Mapping[str, Any]] = []
     for part in parts:

@@ -43,7 +43,7 @@ def load_samples(
             the item. Its value is text, or a list of messages in the OpenAI format.
         target: the field with the correct answer or answers; None if the items have no answers.
         id: the field with the id; None numbers the items from 1.
-        tags: fields that become tags; a mapping renames them, or computes them with functions.
+        tags: fields that become tags; a mapping renames the fields, or computes tags with functions.
         metadata: fields that become metadata, in the same form as `tags`; None selects all remaining fields.
         split: the split of a data set from the hub.
 
@@ -66,7 +66,7 @@ def iter_samples(
 ) -> Iterator[Sample]:
     """Read samples one by one; `--limit N` reads only the first N items of a large file.
 
-    The arguments and errors are those of `load_samples`; an error is raised when the faulty item is reached. Example:
+    `load_samples` describes the arguments and errors; an error is raised when the faulty item is reached. Example:
     `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by piece,
     other files as a whole.
     """

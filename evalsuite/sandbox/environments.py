@@ -1,4 +1,4 @@
-"""The packages that sandboxed programs may import: those of this process, or a named environment built by uv.
+"""The packages that sandboxed programs may import: this process's packages, or a named environment built by uv.
 
 A named environment is a folder of packages in the user's cache. The folder is built once and never changed; its name
 contains the hash of the requirements.

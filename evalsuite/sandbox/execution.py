@@ -165,15 +165,15 @@ class Execution:
 
     Attributes:
         stdout: the printed text, up to the limit on output, even if the program failed.
-        error: None if the program ended without error or by `exit()` with status 0. Otherwise its traceback, reduced to
-            the program's own lines, or a sentence about the limit that the program exceeded.
+        error: None if the program ended without error or by `exit()` with status 0. Otherwise, the program's traceback
+            without frames of other files, or a sentence about the exceeded limit.
         timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then states this.
         seconds: wall time within the sandbox, including the fork and the loading of tables.
         variables_lost: whether a session's process ended in this round, so that the next round starts without
             variables; always False for a program with a single round.
         tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
-        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, including figures that
-            matplotlib still had open; at most eight, and 1 MiB in all.
+        files: at most eight pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, 1 MiB together;
+            figures that matplotlib still had open are included.
     """
 
     stdout: str

@@ -54,11 +54,11 @@ class Sandbox:
     Args:
         limits: the resource limits of one program.
         preload: modules to import once, before any program; missing modules are skipped.
-        tiers: the acceptable kinds of isolation on this machine; the first kind that works is used (`bubblewrap`, then
-            `landlock`). Alternatively, a single other host: `docker:IMAGE`, or the address of a server with
-            SandboxFusion's protocol. The default is the run's `--sandbox`, or else all tiers available on this machine.
+        tiers: the acceptable kinds of isolation on this machine (`bubblewrap`, `landlock`), of which the first that
+            works is used. Or one other host: `docker:IMAGE`, or the address of a server with SandboxFusion's protocol.
+            The default is the run's `--sandbox` or, without it, all tiers of this machine.
         environment: the packages that programs may import, see `provide_environment`. The default is the run's
-            `--program-env`, or else the environment with the name `usual`.
+            `--program-env` or, without it, the environment named `usual`.
         usual: name of the environment in runs without `--program-env`; by default this process's own environment.
     """
 
@@ -110,7 +110,7 @@ class Sandbox:
             stdin: the program's standard input; empty by default.
 
         Returns:
-            The printed text, and how the program ended; a failing program does not raise an exception here.
+            The printed text, and how the program ended; a program that fails raises no exception.
 
         Raises:
             SandboxUnavailable: this machine has no working sandbox; the message states how to get a sandbox.
@@ -127,7 +127,7 @@ class Sandbox:
                 print((await session.run("print(len(big))")).stdout)
 
         Args:
-            tables: tables like those of `run`, loaded before the first round.
+            tables: the tables to load before the first round, in the form that `run` takes.
             timeout: default time limit of a round, in seconds.
         """
         return ProgramSession(self, tables or {}, timeout)
@@ -239,7 +239,7 @@ class ProgramSession:
         code: str,
         timeout: float | None = None,  # noqa: ASYNC109 - the sandbox enforces the program's time
     ) -> Execution:
-        """Run one round; concurrent calls of this method run one after the other.
+        """Run one round; concurrent calls wait for each other.
 
         Args:
             code: Python source, which can use the variables of earlier rounds.

@@ -135,7 +135,7 @@ class ContainerHost:
     """Runs scripts in containers on this machine, or on the machine that DOCKER_HOST names.
 
     The image needs Python 3.11 or newer as `python3`, and the packages that programs may import. SandboxUnavailable is
-    raised if neither docker nor podman is installed here.
+    raised if this machine has neither docker nor podman.
     """
 
     is_alive = True
@@ -226,9 +226,9 @@ LARGEST = 64 << 20
 class FusionServer:
     """Runs scripts on a SandboxFusion server, for example `http://127.0.0.1:8080`.
 
-    If the address contains user and password, both are sent. A key in the environment variable `SANDBOX_FUSION_API_KEY`
-    is sent as a bearer token. No memory limit is sent, because the server would limit the address space instead of the
-    used memory. OpenBLAS and other libraries reserve far more address space than they use.
+    If the address contains user and password, these are sent. A key in the environment variable
+    `SANDBOX_FUSION_API_KEY` is sent as a bearer token. No memory limit is sent, because the server would limit the
+    address space instead of the used memory. OpenBLAS and other libraries reserve far more address space than they use.
     """
 
     at_once = 16
@@ -300,7 +300,7 @@ class FusionServer:
 
 
 def make_script_host(tier: str, limits: Limits) -> ScriptHost | None:
-    """Make the container host or server for a tier; return None for kinds of isolation on this machine."""
+    """Make the container host or server for a tier; return None if the tier isolates programs on this machine."""
     if tier.startswith(SERVERS):
         return FusionServer(tier)
     if tier.startswith(DOCKER):

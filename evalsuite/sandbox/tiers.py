@@ -1,4 +1,4 @@
-"""Tiers, the kinds of isolation on this machine (bubblewrap, or else Landlock), and the reasons if neither works."""
+"""Tiers, the kinds of isolation on this machine (bubblewrap or Landlock), and the reasons if neither works."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def explain_failures(failures: Mapping[str, str]) -> str:
 
 
 def write_namespace_advice() -> str:
-    """State how to allow user namespaces on this machine, or in a container, which may forbid them itself."""
+    """State how to allow user namespaces on this machine, or in a container whose engine forbids namespaces."""
     closed = [command for setting, value, command in SETTINGS if _has_setting_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 

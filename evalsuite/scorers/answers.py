@@ -142,7 +142,7 @@ class OneOf:
         return scores
 
     def find_label(self, answer: str) -> str | None:
-        """Find the label that equals the answer, or else the only label that the answer contains as a whole word."""
+        """Find the label that equals the answer, or the only label that the answer contains as a whole word."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]

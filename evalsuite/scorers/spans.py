@@ -99,11 +99,11 @@ def span(
     of their durations).
 
     Args:
-        name: the name of the spans; `*` and `?` are wildcards here and in the other names.
+        name: the name of the spans; in all names, `*` and `?` are wildcards.
         metric: the name of the score instead of `span`, for a benchmark with several span scorers.
         operation: the operation of the spans: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or another.
         count: the number of spans that must match, or its minimum and maximum (None means no maximum).
-        after: the name of another span; each matching span must begin after the first such span has ended.
+        after: the name of another span; each matching span must begin after the first span with this name has ended.
         under: the name of a span within which the matching spans must be, at any depth.
         seconds: maximum sum of the durations of the matching spans.
 

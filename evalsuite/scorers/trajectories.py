@@ -148,9 +148,9 @@ def do_calls_agree(order: Order, expected: Sequence[ToolUse], made: Sequence[Too
     """Tell whether the made calls agree with the expected calls.
 
     Args:
-        order: the kind of agreement. `exact`: the same calls in the same order; `in_order`: all expected
-            calls in their order, possibly with others between them; `any_order`: the same calls in any order;
-            `subset`: only expected calls; `superset`: all expected calls, and possibly others.
+        order: the kind of agreement. `exact` demands the same calls in the same order, `in_order` all expected calls in
+            their order (possibly with others between them), `any_order` the same calls in any order, `subset` only
+            expected calls, and `superset` all expected calls.
     """
     if order == "exact":
         return len(expected) == len(made) and all(map(ToolUse.accepts, expected, made))
@@ -164,7 +164,7 @@ def do_calls_agree(order: Order, expected: Sequence[ToolUse], made: Sequence[Too
 
 def write_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` marks a missing expected call, and `+ ` marks an unexpected call."""
-    # If an expected call accepts a made call, both get the same line, even if their arguments are written differently.
+    # If an expected call accepts a made call, they get the same line, even if their arguments are written differently.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, match_calls(expected, made), strict=True):
@@ -260,8 +260,8 @@ def tool_calls(
     Args:
         order: the kind of agreement that `calls` requires: `exact`, `in_order`, `any_order`, `subset` or `superset`;
             see `do_calls_agree`.
-        expected: the expected calls, or a function of the sample that returns them; by default the sample's
-            `metadata["calls"]`. For the forms of a call see `read_call`.
+        expected: the expected calls, or a function of the sample that returns the calls; by default the sample's
+            `metadata["calls"]`. `read_call` describes the forms of a call.
         repeats: whether repeated identical calls count; if False, only the first of these calls counts.
 
     Raises:

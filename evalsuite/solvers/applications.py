@@ -272,7 +272,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
             `genai.Client()`). If false, calls of such clients go to their provider, and `facts["unrouted"]` counts
             these calls.
         env: further environment variables of a program.
-        cwd: working directory of a program; None for pytest's working directory.
+        cwd: working directory of a program; None means pytest's working directory.
         spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the
             `kind` `span`, `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and `agent`,
             `tool` and `documents` if the span has these. OTEL_EXPORTER_OTLP_ENDPOINT has the receiver's address.

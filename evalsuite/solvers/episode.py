@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Call:
     """One tool call as the model wrote it."""
 
-    name: str  # The tool's name as the model wrote it, even if no such tool exists.
+    name: str  # The tool's name as the model wrote it, even if no tool has this name.
     arguments: Mapping[str, Any]  # The parsed arguments.
     id: str = ""  # The call's id in the native protocol; empty in a text protocol.
 
@@ -39,7 +39,7 @@ class ParsedTurn:
 
     thought: str  # The model's reasoning, in its own words.
     calls: Sequence[Call] = ()  # The calls to run; empty if the turn is malformed.
-    fault: str | None = None  # The kind of malformation; None for a well-formed turn.
+    fault: str | None = None  # The kind of malformation; None if the turn is well-formed.
     words: str = ""  # The sentence that explains the malformation to the model.
     answer: str | None = None  # The final answer as plain text; None if the episode continues or ends by a tool call.
 
@@ -303,7 +303,7 @@ class Episode:
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Add `finish` and `ask_to_user`; this episode runs both, even if a tool folder documents them."""
+        """Add `finish` and `ask_to_user`; this episode runs these two tools, even if a tool folder documents them."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _Finish(self))

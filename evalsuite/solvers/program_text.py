@@ -259,7 +259,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 def find_last_box_content(text: str) -> str | None:
     r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without a box."""
-    opened: list[int | None] = []  # For each open brace: the offset of the content if the brace opens a box, else None.
+    opened: list[int | None] = []  # For each open brace: the offset of a box's content; None for other braces.
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
         if sign[0] in ("{", _BOX):
@@ -294,7 +294,7 @@ def _is_closed_last(text: str) -> bool:
 
 
 def strip_latex(latex: str) -> str:
-    """Strip math signs, fonts, thin spaces and escapes from an answer in LaTeX; formulas stay as they are."""
+    """Strip math signs, fonts, thin spaces and escapes from an answer in LaTeX; formulas stay unchanged."""
     whole = _MATH.fullmatch(latex)
     text = next((part for part in whole.groups() if part is not None), "") if whole else latex
     while (unstyled := _STYLED.sub(r"\1", text)) != text:

@@ -240,7 +240,7 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
     `react` describes the other arguments.
 
     Args:
-        system: the agent's system prompt; empty for no prompt, None for the default prompt, which asks for `finish`.
+        system: the agent's system prompt; empty means no prompt, and None means the default, which asks for `finish`.
         ending: the end of an episode. `finish` is a call of the tool `finish`, which is added to the tools; `text` is a
             plain text message without calls, as in most production agents.
     """

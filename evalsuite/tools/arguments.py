@@ -27,7 +27,7 @@ _ESCAPED = {
 
 
 def read_value(text: str) -> tuple[Any, int]:
-    """Read the JSON value or else the Python literal at the start of a text; return the value and its end."""
+    """Read the JSON value or Python literal at the start of a text; return the value and its end."""
     try:
         value, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):

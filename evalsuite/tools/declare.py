@@ -174,7 +174,7 @@ def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Paramet
 
 
 def _simple_schema(hint: Any) -> dict[str, Any] | None:
-    """Return the schema of a type whose values need no conversion to JSON; None for any other type."""
+    """Return the schema of a type whose values need no conversion to JSON; return None for any other type."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return {}

@@ -39,7 +39,7 @@ class ToolDocument:
 
     @property
     def further(self) -> Mapping[str, Any] | None:
-        """The schema of parameters that the tool's JSON schema does not list; None if such parameters are not allowed.
+        """The schema of parameters that the tool's JSON schema does not list; None if it allows no other parameters.
 
         JSON Schema allows further parameters by default. This package requires that a tool allows further parameters
         explicitly, because published tool documents list all parameters.

@@ -74,7 +74,7 @@ def _executes_code(path: Path) -> bool:
             warnings.simplefilter("ignore")
             module = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # A file that cannot be parsed cannot be imported either, so such a file executes no code.
+        # A file that cannot be parsed cannot be imported, so it executes no code.
         return False
     called = {ast.unparse(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
     return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in called)
@@ -154,7 +154,7 @@ def command(bwrap: str, folder: Path) -> list[str]:
 
 
 def _write_program() -> str:
-    # Add the packages' paths here, because -S leaves these paths out and a virtual environment has other paths.
+    # Add the packages' paths, because -S leaves them out and a virtual environment has other paths.
     return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")

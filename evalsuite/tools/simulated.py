@@ -250,15 +250,15 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A user that a model plays: the model of the setting `evalsuite_user_model`, or else the judge.
+    """A user that a model plays: the model of the setting `evalsuite_user_model` or, without it, the judge.
 
     Attributes:
         goal: what the person wants; None means the sample's input.
         knows: facts that the person can tell when asked; None means `knows` of the sample's metadata.
         stop: when the person ends the conversation, as a clause that follows "when".
         max_tokens: maximum tokens of each message of the person.
-        tools: names of the world's tools that the agent does not have. The person uses all of them, or those that the
-            list `user_tools` of the sample's metadata names.
+        tools: names of the world's tools that the agent does not have. The person uses the tools named in the list
+            `user_tools` of the sample's metadata, or all of these tools without a list.
     """
 
     goal: str | None = None

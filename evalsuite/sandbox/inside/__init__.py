@@ -22,7 +22,7 @@ class Limits:
     """Resource limits of one program; each round has its own time limit.
 
     Attributes:
-        memory: maximum bytes of address space, both of one process and of all processes of a program together.
+        memory: maximum bytes of address space of one process, and of all processes of a program together.
         files: maximum bytes of the program's private tmpfs.
         file: maximum bytes of a single file.
         output: maximum bytes that a program may print in a round.

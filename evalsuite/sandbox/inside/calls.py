@@ -98,7 +98,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # Refuse pairs of datagram sockets, because such a socket could send data and descriptors to any path.
+    # Refuse pairs of datagram sockets, because they could send data and descriptors to any path.
     steps += [
         (_EQUALS, 0, 6, SOCKETPAIR[machine]),
         (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),

@@ -26,7 +26,7 @@ class TableFiles:
     """Provides the tables of one program as files.
 
     Args:
-        contents: each table's CSV content by variable name; None for a table that exists only as a DataFrame.
+        contents: each table's CSV content by variable name; None if a table exists only as a DataFrame.
         frames: functions by variable name that load a table again, because the program may have changed the DataFrame.
     """
 
@@ -157,7 +157,7 @@ class TableFiles:
     def _write_workbook(self, name: str, target: str) -> None:
         frame = self._frames[name]()
         written = f"{target}.draft.xlsx"
-        # Write the index if columns have several levels, because pandas cannot write such columns without it.
+        # Write the index if columns have several levels, because pandas cannot write these columns without it.
         frame.to_excel(written, index=frame.columns.nlevels > 1)
         Path(written).rename(target)
 
@@ -187,7 +187,7 @@ def _convert_to_utf8(content: bytes) -> bytes:
 
 
 def _decode_table(content: bytes, encoding: str) -> str:
-    """Decode a table as UTF-8, or else in the encoding that the program requests."""
+    """Decode a table as UTF-8; if the bytes are invalid, use the encoding that the program requests."""
     for candidate in (UTF8, encoding):
         with contextlib.suppress(UnicodeDecodeError, LookupError):
             if candidate:

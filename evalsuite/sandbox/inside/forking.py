@@ -170,7 +170,7 @@ class ForkingInterpreter:
         _keep_spare_descriptors()
         pid = self.isolation.fork_child()
         if pid == 0:
-            try:  # The child must exit here, because it must never return to the interpreter's loop.
+            try:  # The child must exit now, because it must never return to the interpreter's loop.
                 close_other_descriptors(descriptors)
                 try:
                     self.isolation.confine_child(key)
@@ -274,7 +274,7 @@ def _import_module(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        # Run common operations, so that forked programs inherit the modules and caches that these load.
+        # Run common operations, so that forked programs inherit the modules and caches that these operations load.
         if name == "pandas":
             _warm_pandas()
         elif name == "matplotlib.pyplot":

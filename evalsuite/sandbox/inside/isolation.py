@@ -5,7 +5,7 @@ With namespaces, each program has its own pids, mounts and user.
 Landlock (Linux 6.2 or newer) blocks all files except the interpreter's and the program's own folder; newer kernels also
 block signals. The seccomp filter blocks sockets and other ways to reach other processes (`calls.UNCONFINED`). With
 Landlock, the kernel limits neither the number of a program's processes nor the size of all its files, so the warm
-interpreter checks both. A program cannot leave its process group, which is killed as a whole.
+interpreter checks these limits. A program cannot leave its process group, which is killed as a whole.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class LandlockIsolation:
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._readable = tuple(readable)
         self._tasks = _count_own_tasks()
-        # If this process is root, give each program a separate user, unless such users could not access the
+        # If this process is root, give each program a separate user, unless these users could not access the
         # interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all, [*readable, scratch]))
         kernel.adopt_orphans()

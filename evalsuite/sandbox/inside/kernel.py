@@ -127,7 +127,7 @@ def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
         most = resource.getrlimit(kind)[1]
         least = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(kind, (least, least))
-    os.nice(5)  # Lower the priority below that of the warm interpreter, which must be able to stop programs.
+    os.nice(5)  # Lower the priority, because the warm interpreter must be able to stop programs.
 
 
 # The descriptor numbers that are open in a program; all others are closed.

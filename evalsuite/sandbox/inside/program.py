@@ -1,7 +1,7 @@
 """Runs in a program's own process: loads the tables, runs the rounds, and reports how each round ended.
 
 The program runs in this process, and may change anything in the process. The warm interpreter therefore reads only
-single status bytes from this process, and these affect only this program.
+single status bytes from this process, and the bytes affect only this program.
 """
 
 from __future__ import annotations
@@ -428,8 +428,8 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
             kernel.die_with_parent()
             kernel.drop_capabilities()
             if platform.machine() in AUDIT_ARCH:
-                # Install evalsuite's filter, because container engines' filters differ: Podman, for example, allows
-                # programs to make namespaces and to mount in them.
+                # Install evalsuite's filter, because container engines' filters differ. Podman, for example, lets
+                # programs make namespaces and mount in them.
                 own = os.getpid()
                 kernel.install_seccomp_filter(make_call_filter(platform.machine(), own_pid=own, signals_closed=False))
         except OSError as error:
