@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - Chinese punctuation
-"""Compare answers about tables by their meaning: numbers, dates, truth values, names, and lists of these.
+"""Compare answers about tables by their meaning, which may be numbers, dates, truth values, names, or lists.
 
 Values are compared by type, as in the official evaluator of WikiTableQuestions (Pasupat and Liang, ACL 2015). Accents,
 letter case, citations, and details in parentheses at the end do not matter. Numbers are equal within 1e-6, and if the
@@ -98,7 +98,7 @@ class Day:
 def denotation_match(
     prediction: str, target: str | Sequence[str], *, ordered: bool = False, distinct: bool = False
 ) -> float:
-    """Return 1.0 if an answer denotes the same values as the target, else 0.0.
+    """Return 1.0 if an answer denotes the same values as the target, otherwise 0.0.
 
     Args:
         prediction: the answer. If the target has several values, the answer is read as a list: JSON, lines,

@@ -1,6 +1,6 @@
 """Compute text metrics with neural models (BERTScore, BARTScore, BLEURT); the user names each model's folder.
 
-The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is downloaded:
+The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is downloaded;
 a folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind of model
 raises a SettingsError; a missing extra raises a ScoringError.
 """
@@ -101,8 +101,8 @@ class BertScore:
 class BartScore:
     """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other text.
 
-    The score is the mean of both directions (each text given the other), which the paper calls the F-score. The folder
-    contains an encoder-decoder.
+    The score is the mean of both directions (each text given the other text), which the paper calls the F-score. The
+    folder contains an encoder-decoder.
     """
 
     def __init__(self, folder: Path) -> None:

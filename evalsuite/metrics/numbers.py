@@ -36,7 +36,7 @@ class Number:
 
 
 def numeric_match(prediction: object, target: object) -> float:
-    """Return 1.0 if both arguments are equal numbers, else 0.0.
+    """Return 1.0 if both arguments are equal numbers, otherwise 0.0.
 
     The whole text must be one number; `parse_number` describes how it may be written. Whole numbers are compared
     exactly, other numbers with a relative tolerance of 1e-12. A percentage equals its number (12.5% = 12.5) only if the

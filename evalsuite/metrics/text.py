@@ -87,7 +87,7 @@ ARTICLES = re.compile(r"\b(?:an?|the)\b")
 
 
 def exact_match(prediction: str, targets: Targets) -> float:
-    """Return 1.0 if the normalised prediction equals a normalised target, else 0.0.
+    """Return 1.0 if the normalised prediction equals a normalised target, otherwise 0.0.
 
     Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by `normalise`.
     """
@@ -95,7 +95,7 @@ def exact_match(prediction: str, targets: Targets) -> float:
 
 
 def contains(prediction: str, targets: Targets) -> float:
-    """Return 1.0 if the normalised prediction contains a normalised target as whole words, else 0.0.
+    """Return 1.0 if the normalised prediction contains a normalised target as whole words, otherwise 0.0.
 
     A Chinese target may be anywhere, because Chinese has no spaces. Commas, colons, brackets and the like separate
     words even without a space, except between digits; an equals sign always separates words. Do not use this metric for

@@ -114,7 +114,7 @@ def clustered_kappa(
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
     The jackknife's interval is too narrow if few labels differ. So the interval is extended to the bounds of the raw
-    agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement, the lower bound is
+    agreement, each converted to kappa with the same agreement by chance. For perfect agreement, the lower bound is
     computed by `kappa_lower_bound`.
 
     Args:
@@ -124,7 +124,7 @@ def clustered_kappa(
         Kappa with its interval, whose bounds are nan if there are fewer than three clusters.
 
     Raises:
-        ValueError: as for `cohen_kappa`, or the confidence is outside of (0, 1).
+        ValueError: an argument is invalid for `cohen_kappa`, or the confidence is outside of (0, 1).
     """
     value, groups = cohen_kappa(a, b), list(range(len(a))) if clusters is None else list(clusters)
     if math.isnan(value) or len(set(groups)) < 3:
@@ -300,7 +300,7 @@ def pairwise_kappas(
     Returns:
         Kappas by the two raters' names, in the given order. For a pair without a common item, kappa is nan and n is 0.
 
-    Other arguments and errors are as for `kappa_interval`, except that labels may be missing.
+    `kappa_interval` describes the other arguments and the errors; here, labels may be missing.
     """
     kappas = {}
     for (one, a), (other, b) in combinations(raters.items(), 2):

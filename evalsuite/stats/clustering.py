@@ -60,7 +60,7 @@ class ClusteredMean:
         return float(stdtrit(self.freedom, level))
 
     def interval(self, confidence: float) -> Interval:
-        """Compute the two-sided t interval: unbounded for one cluster, a single point if all clusters are equal."""
+        """Compute the two-sided t interval: unbounded for one cluster, and a single point if all clusters are equal."""
         if math.isinf(self.error):
             return Interval(-math.inf, math.inf)
         reach = self.quantile((1 + confidence) / 2) * self.error
@@ -217,9 +217,8 @@ def jackknife_interval(
         bounds: lowest and highest possible value, to which the interval is clipped.
 
     Returns:
-        The interval; (nan, nan) if the statistic is undefined for all items or without one of the clusters, if
-        there are fewer than two clusters, or if leaving out clusters never changes the value (see
-        `make_sameness_interval`).
+        The interval. It is (nan, nan) if the statistic is undefined for all items or without some cluster, if there are
+        fewer than two clusters, or if leaving out clusters never changes the value (see `make_sameness_interval`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).

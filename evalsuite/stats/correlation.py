@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """A test's statistic and its two-sided p-value; both are nan if the statistic is undefined."""
+    """A test's statistic and its two-sided p-value; nan if the statistic is undefined."""
 
     statistic: float
     pvalue: float
@@ -106,9 +106,9 @@ def rank_interval(
     """Compute the mean coefficient of several pairs of variables, with a jackknife interval that has a minimum width.
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
-    agree, the sample may lack a rare case that disagrees, and no jackknife can account for such a case. So the interval
-    is extended to the coefficients with two additional clusters at opposite or at equal extremes of both variables.
-    This method is evalsuite's own; `docs/statistics.md` has its simulation.
+    agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. So the interval is
+    extended to the coefficients with two additional clusters at opposite or at equal extremes of both variables. This
+    method is evalsuite's own; `docs/statistics.md` has its simulation.
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -230,7 +230,7 @@ def _compute_ratio(above: Array, squared: Array) -> Array:
 
 
 RESAMPLES = 1_000
-NO_WIDTH = 1e-12  # Spread of the resampled values below which they differ only by rounding errors.
+NO_WIDTH = 1e-12  # Spread of the resampled values below which the values differ only by rounding errors.
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]
 
@@ -248,7 +248,7 @@ class Correlation:
 
 
 class ClusterDraws:
-    """Resamples of pairs. Pairs of one cluster are drawn together, because such pairs are not independent.
+    """Resamples of pairs. Pairs of one cluster are drawn together, because they are not independent.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), percentile intervals.
     """
@@ -293,7 +293,7 @@ def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
 
 
 def spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Spearman's rho with mean ranks for ties; NaN as for `pearson_r`."""
+    """Compute Spearman's rho with mean ranks for ties; NaN if `pearson_r` would be NaN."""
     return pearson_r(compute_mean_ranks(one), compute_mean_ranks(two)) if len(one) >= FEWEST else np.nan
 
 
@@ -305,7 +305,7 @@ def compute_mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def kendall_tau(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Kendall's tau-b; NaN as for `pearson_r`."""
+    """Compute Kendall's tau-b; NaN if `pearson_r` would be NaN."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(one, two).statistic) if len(one) >= FEWEST else np.nan

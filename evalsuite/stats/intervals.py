@@ -49,7 +49,7 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     """Compute Clopper and Pearson's exact interval of a share by the quantiles of the beta distribution.
 
     Each bound is wrong with a probability of at most (1 - confidence) / 2. Clopper and Pearson, "The use of confidence
-    or fiducial limits" (Biometrika 26, 1934). Arguments and errors are as for `wilson_interval`.
+    or fiducial limits" (Biometrika 26, 1934). `wilson_interval` describes the arguments and errors.
     """
     wilson_interval(successes, n, confidence)  # Raises ValueError if an argument is invalid.
     half, failures = (1 - confidence) / 2, n - successes
@@ -105,8 +105,8 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     often than allowed. So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to
     400 cases shows that a bound of a 95% interval is then wrong with a probability of at most 3.6%.
 
-    Clustered cases count as fewer cases. The effective number of cases is (z / t)^2 q, where q is p (1 - p) divided by
-    the squared cluster-robust standard error of the share p, and at most n. The symbols z and t are quantiles of the
+    Clustered cases count as fewer cases. The effective number of cases is (z / t)^2 q, but at most n, where q is p (1 -
+    p) divided by the squared cluster-robust standard error of the share p. The symbols z and t are quantiles of the
     normal distribution and of the t distribution with the standard error's degrees of freedom. If all values are equal,
     the standard error is 0, and q is the number of clusters instead. Franco et al. (Journal of Survey Statistics and
     Methodology 7, 2019) use this effective sample size of Korn and Graubard (Survey Methodology 24, 1998) in Wilson's
@@ -121,7 +121,7 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
         The interval; [0, 1] for a single cluster of several values.
 
     Raises:
-        ValueError: as for `mean_interval`, or a value is neither 0 nor 1.
+        ValueError: an argument is invalid for `mean_interval`, or a value is neither 0 nor 1.
     """
     array = check_binary(values)
     totals, sizes = sum_clusters(array, clusters)
@@ -267,7 +267,7 @@ def betting_interval(
         An interval within the bounds that contains the mean, never a single point.
 
     Raises:
-        ValueError: as for `mean_interval`, or the lower bound is not below the upper one, or a value is out of bounds.
+        ValueError: an argument is invalid for `mean_interval`, a value is out of bounds, or the bounds are not ordered.
     """
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

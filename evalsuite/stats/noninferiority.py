@@ -115,7 +115,7 @@ class NonInferiority(LossTest):
         detectable: the smallest deterioration that this number of cases would show for this metric alone, with a power
             of 80%; infinity if the cases can show no deterioration.
         method: a description of the test and the interval.
-        pairs: the pairs by cluster; None for a statistic that is not a mean over cases.
+        pairs: the pairs by cluster; None if the statistic is not a mean over cases.
     """
 
     baseline: float
@@ -135,9 +135,9 @@ class NonInferiority(LossTest):
         """Simulate candidates with a known true loss from these pairs; compute how often candidates fail the verdict.
 
         For an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the sign-flip
-        test; Fisher, "The Design of Experiments", 1935, section 21). For a candidate that lost the margin, the scores
-        of randomly drawn clusters are also lowered to the lowest score, in enough clusters to lose the margin on
-        average. Each candidate gets the same tests and verdict as the comparison.
+        test; Fisher, "The Design of Experiments", 1935, section 21). For a candidate that lost the margin, randomly
+        drawn clusters also get the lowest score, in enough clusters to lose the margin on average. Each candidate gets
+        the same tests and verdict as the comparison.
 
         Args:
             confidence: 1 minus the level of the two-sided test of this metric.
@@ -314,9 +314,9 @@ def _compute_sign_flip_bound(totals: Array) -> float:
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
 
-    The sample may lack a rare heavy loss, and the t test cannot account for such a loss. So one cluster with the
-    greatest possible loss is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a
-    binomial test that counts every loss as the greatest possible loss (see `_compute_rare_losses`).
+    The sample may lack a rare heavy loss, which the t test cannot take into account. So one cluster with the greatest
+    possible loss is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a binomial
+    test that counts every loss as the greatest possible loss (see `_compute_rare_losses`).
     """
     size, count = float(sizes.mean()), len(totals)
     guarded = compute_mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
@@ -378,7 +378,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
         n: the number of cases.
         clusters: the number of independent clusters of cases, at least the number of groups in `without`.
 
-    Other arguments are as for `compare_paired`.
+    `compare_paired` describes the other arguments.
 
     Raises:
         ValueError: the margin or the confidence is out of range, or there are fewer than two groups.

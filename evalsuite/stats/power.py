@@ -88,8 +88,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between equal models. The drop adds its own share of such
-            cases, because a drop turns passes into failures.
+        discordance: the share of cases whose outcome differs between equal models. The drop adds its own share to it,
+            because a drop turns passes into failures.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
@@ -159,7 +159,7 @@ def detectable_mean(
         n: the number of independent clusters, at least 2.
         deviation: standard deviation of the paired differences of equal models (for clusters: standard error times the
             root of their number), above 0.
-        freedom: the test's degrees of freedom; None for n - 1. Clusters of unequal sizes give fewer degrees of freedom.
+        freedom: the test's degrees of freedom, which are fewer if clusters have unequal sizes. None means n - 1.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
         scale: the largest difference that two scores can have.
@@ -215,7 +215,7 @@ def required_n_share(difference: float, discordance: float, *, confidence: float
 def required_n_mean(difference: float, deviation: float, *, confidence: float = 0.95, power: float = 0.8) -> int:
     """Compute how many independent clusters the paired t test needs to show a drop with the given power.
 
-    Arguments and errors are as for `required_n_share` and `power_mean`.
+    `required_n_share` and `power_mean` describe the arguments and errors.
     """
     check_probability(power, "power")
     return _find_smallest_n(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
@@ -242,7 +242,7 @@ class DifferenceVariance:
     within: float  # The variance of one answer's score around its question's mean, in one run.
     # Whether scores are 0 or 1 and questions are independent, so that McNemar's test can be used with one epoch.
     shares: bool = False
-    # The factor by which questions that share a source increase the variance of a mean; 1 without such questions.
+    # The factor by which questions that share a source increase the variance of a mean; 1 without a shared source.
     crowding: float = 1.0
     width: float = 1.0  # The width of the metric's range.
     dispersion: float = 0.0  # The share of the greatest variance that a loss adds; see `compute_dispersion`.

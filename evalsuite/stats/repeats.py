@@ -32,7 +32,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 def pass_hat_k(n: int, c: int, k: int) -> float:
     """Estimate without bias the probability that all of k attempts are right: C(c, k) / C(n, k).
 
-    Yao et al., "tau-bench" (arXiv 2406.12045). Arguments and errors are as for `pass_at_k`.
+    Yao et al., "tau-bench" (arXiv 2406.12045). `pass_at_k` describes the arguments and errors.
     """
     _check_counts(n, c, k)
     return math.comb(c, k) / math.comb(n, k)

@@ -233,7 +233,7 @@ SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
 
 
 def compare_cells(predicted: str, wanted: str) -> CellVerdict:
-    """Compare a predicted cell with the wanted cell; both may contain markup."""
+    """Compare a predicted cell with the wanted cell; the cells may contain markup."""
     value, target = normalise_cell(predicted), normalise_cell(wanted)
     blank = {"", ABSENT_VALUE}
     if target in blank and value not in blank:

@@ -1,4 +1,4 @@
-"""Convert LaTeX to the text that it prints: the tokens, the macros, and the reader that combines both."""
+"""Convert LaTeX to the text that it prints: the tokens, the macros, and the reader of tokens and macros."""
 
 # ruff: noqa: RUF001 - this module converts characters that look like others
 
@@ -385,7 +385,7 @@ class TextReader:
         return place
 
     def _read_fraction(self, place: int, middle: int) -> int:
-        """Join both arguments by a slash, because otherwise one half would be read as 12."""
+        """Join both arguments by a slash, because one half would otherwise be read as 12."""
         end = self.source.find_group_end(middle)
         self._fractions += 1
         for start, stop in ((place, middle), (middle, end)):

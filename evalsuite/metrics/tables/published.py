@@ -96,11 +96,11 @@ class TableNode:
 def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
     """Compute TEDS, the edit distance between two tables as trees of rows and cells.
 
-    Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation
-    (arXiv 1911.10683). The distance is computed by the algorithm of Zhang and Shasha (Simple fast algorithms for the
-    editing distance between trees, 1989), which gives the same value as the APTED of the authors' code. The authors'
-    code drops the text of `th`; this function reads `th` as `td`. If the two tables have different markup, both become
-    plain trees of rows and cells.
+    Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation (arXiv
+    1911.10683). The distance is computed by the algorithm of Zhang and Shasha (Simple fast algorithms for the editing
+    distance between trees, 1989), which gives the same value as the APTED of the authors' code. The authors' code drops
+    the text of `th`; this function reads `th` as `td`. If the two tables have different markup, each becomes a plain
+    tree of rows and cells.
 
     Raises:
         ScoringError: the reference contains no readable table, or the tables are too large for this definition.

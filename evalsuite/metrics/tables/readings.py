@@ -141,9 +141,9 @@ ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word of the contract
     """Remove everything but the markup from an answer.
 
-    If code fences contain such markup, only their contents are read; otherwise, the whole answer is read. Everything
-    before the first and after the last piece of markup is removed. A piece is a tag in HTML, an environment in LaTeX,
-    and a row or the name above a table in raw text. Stripping a stripped answer changes nothing.
+    If code fences contain markup, only their contents are read; otherwise, the whole answer is read. Everything before
+    the first and after the last piece of markup is removed. A piece is a tag in HTML, an environment in LaTeX, and a
+    row or the name above a table in raw text. Stripping a stripped answer changes nothing.
 
     Args:
         answer: the model's answer.
@@ -161,7 +161,7 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
 def _strip_layer(answer: str, markup: Format) -> str:
     if markup == "markdown":
         # Remove fences line by line, because the names of tables may be outside of the fences. Keep tabs at the start
-        # and end of a line, because they separate blank cells.
+        # and end of a line, because tabs separate blank cells.
         return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
     blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_pieces(block, piece))]
@@ -356,7 +356,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """Escape the bars that are not below a corner of a grid's rules, because they are text."""
+    """Escape the bars that are not below a corner of a grid's rules, because these bars are text."""
     corners = {corner.start() for line in lines if GRID_RULE.fullmatch(line) for corner in CORNER.finditer(line)}
     if not corners or len({*map(len, lines)}) != 1:
         return lines

@@ -294,7 +294,7 @@ PAGE = """\
 
 @dataclass(frozen=True, slots=True)
 class ComparedCell:
-    """A cell position in one table or in both."""
+    """A cell position in one or two tables."""
 
     # How the cell is shown; `missing` and `surplus` cells are in rows or columns that only one side has.
     state: CellState
