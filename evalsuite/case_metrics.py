@@ -126,7 +126,7 @@ def auroc(score: str, positive: str) -> CaseMetric:
 
     Args:
         score: name of the score that ranks the cases.
-        positive: name of the score that is 1 for positive cases, else 0.
+        positive: name of the score that is 1 for positive cases, otherwise 0.
     """
     _demand_names("auroc", score, positive)
 

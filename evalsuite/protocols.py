@@ -1,4 +1,4 @@
-"""Protocols of the solvers and scorers that users write, and of the models that these call."""
+"""Protocols of the solvers and scorers that users write, and of the models that solvers and scorers call."""
 
 from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Solver
 from evalsuite.core.types import Completion, Request, Usage
