@@ -51,7 +51,7 @@ class _Conversation:
     """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
-    # The keys (made by `_key`) of the last call's messages, without the reply to this call.
+    # The keys (see `_key`) of the messages in the last call, without the reply.
     keys: list[object] = field(default_factory=list)
     # Indices of the model's replies whose text the application changed when it sent them again.
     rewritten: set[int] = field(default_factory=set)
@@ -59,8 +59,8 @@ class _Conversation:
     def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
         """Count the request's messages that belong to this conversation; also tell whether the last reply is unchanged.
 
-        The count is 0 if the request does not continue this conversation. If an application changes a reply's text, as
-        smolagents does, the new text must contain the old text and the ids of the reply's tool calls.
+        The count is 0 if the request does not continue this conversation. An application may change a reply's text, as
+        smolagents does; the new text must contain the old text and the ids of the reply's tool calls.
         """
         place, reply = len(self.keys), self.messages[-1]
         if keys[:place] != self.keys or len(keys) == place:

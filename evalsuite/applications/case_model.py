@@ -41,7 +41,7 @@ class CaseModel(ModelHandle):
         log: the case's model requests and answers.
         effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
-        models: model names by the names that an application requests; if empty, this model answers all requests.
+        models: maps the names that an application requests to model names; if empty, this model answers all requests.
         faults: the faults to inject; None means no faults, as for simulators and judges.
     """
 
@@ -121,7 +121,7 @@ class CaseModel(ModelHandle):
         """Return the model that an application's request names; the model's calls are added to this object's log.
 
         Raises:
-            SettingsError: `application(models=...)` lacks the name; the error is also the case's error.
+            SettingsError: `application(models=...)` lacks the name; the case also fails with this error.
         """
         if not self.models:
             return self
@@ -198,7 +198,7 @@ class CaseModel(ModelHandle):
 
     @property
     def is_finished(self) -> bool:
-        """Whether `finish` has nothing to do, because all endpoints are closed and all cancelled calls are stored."""
+        """Whether all endpoints are closed and all cancelled calls are stored, so that `finish` has nothing to do."""
         return not (self._endpoints or self.meter.cancelled)
 
 

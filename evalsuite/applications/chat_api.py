@@ -102,7 +102,7 @@ def refusal(name: str, value: Any) -> BadRequest:
 
 
 def text_or_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
-    """Make the arguments of a `Message`: the parts joined as lines, or the parts themselves if one part is not text."""
+    """Make the arguments of a `Message`: the parts joined as lines or, if a part is not text, the parts themselves."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
     return {"parts": parts}

@@ -1,4 +1,4 @@
-"""Clients of the openai package whose transport is a case's model: no socket, no server, no key."""
+"""Clients of the openai package whose transport is a case's model, without a socket, a server or a key."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Endpoint:
     Attributes:
         base_url: the base URL for OpenAI's clients; it contains the case's secret.
         api_key: the case's secret, for clients that require a key.
-        variables: further environment variables for programs, with the address to which programs send spans.
+        variables: further environment variables for programs, including the address to which programs send spans.
     """
 
     base_url: str = field(repr=False)

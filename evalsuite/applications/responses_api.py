@@ -55,7 +55,7 @@ def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Cha
 
 
 def pass_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
-    """Keep a request unchanged, for a server with the Responses API; read the request's messages for the transcript.
+    """Keep a request unchanged for a server with the Responses API, and read its messages for the transcript.
 
     Args:
         before: the messages of the conversation up to the response `previous_response_id`.

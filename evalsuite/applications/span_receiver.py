@@ -148,7 +148,7 @@ def _decode(content: bytes) -> dict[str, Any]:
     for resource in export.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
-                # Convert ids from base64 (in JSON made from protobuf) to hexadecimal digits (in OTLP's own JSON).
+                # Convert ids from base64, as in JSON made from protobuf, to hexadecimal digits, as in OTLP's own JSON.
                 span |= {name: b64decode(span[name]).hex() for name in IDS if name in span}
     return export
 

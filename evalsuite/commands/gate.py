@@ -64,7 +64,7 @@ def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
 
 
 SECONDS = 30.0  # Timeout of a request to the forge's API.
-PER_PAGE, MOST_PAGES = 100, 20  # Comments per page, and pages to search for an earlier comment.
+PER_PAGE, MOST_PAGES = 100, 20  # Number of comments per page, and maximum pages to search for an earlier comment.
 
 
 class CommentError(EvalsuiteError):

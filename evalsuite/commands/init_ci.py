@@ -95,7 +95,7 @@ class InstallCommands:
     install: str
     prefix: str  # The prefix of every command that starts an installed program, such as `uv run`.
     reason: str  # The file that shows which installer the project uses.
-    lacking: str = ""  # How to add evalsuite to this file; empty if the file names evalsuite already.
+    lacking: str = ""  # How to add evalsuite to the file in `reason`; empty if this file names evalsuite already.
 
 
 def find_repository(root: Path) -> Path:
@@ -218,7 +218,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
     compared = fill_template(*AGAINST) if (root / BASELINE).is_dir() else fill_template()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == fill_template() != compared:
-        # An earlier call wrote this workflow when no baseline existed.
+        # Replace the workflow that an earlier call wrote when no baseline existed.
         file.unlink()
     yield write_new_file(shown, compared) + f" (its install step: {installer.install})"
     if forge == "gitlab":

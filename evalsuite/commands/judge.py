@@ -209,7 +209,7 @@ def decide_judges(
     `qa.corrected_faithful`.
 
     Args:
-        people: the labels by case; means if several people labelled a case.
+        people: the labels by case; if several people labelled a case, their mean.
         sheets: the labels by case, for each person.
     """
     decisions = []

@@ -37,7 +37,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Print the report: as Markdown to a file or a pipe, without Markdown's escapes to a terminal."""
+    """Print the report: as Markdown to a file or a pipe, and without Markdown's escapes to a terminal."""
     from evalsuite.output.reports.markdown import convert_for_terminal
 
     report = write_report_again(options, {})

@@ -265,7 +265,7 @@ WRITTEN = ("tags", "scores", "error", "usage", "seconds")
 def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
-        if argument["name"] == "usage":  # required, because records without usage would seem free
+        if argument["name"] == "usage":  # Require usage, because records without it would seem free.
             argument["schema"] = argument["schema"]["schema"]
     return schema
 

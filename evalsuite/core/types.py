@@ -399,10 +399,10 @@ class Record:
         source: the origin of the samples as text (`shipped samples`, `head_to_tail.json`).
         declared: the place of the benchmark's declaration; empty if reading the record needs no code.
         scores: finite numbers by metric name.
-        error: one message, if the outcome is `error` or `failed`; else None.
+        error: one message, if the outcome is `error` or `failed`; otherwise None.
         cause: the kind of error, for grouping; None if no error occurred.
         excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `quarantine`,
-            `xfail`); else None.
+            `xfail`); otherwise None.
         notes: explanations from scorers, by metric name.
         facts: small plain data of transcript and scores.
         usage: the usage of all calls of the case, including the judge's and the simulator's calls.

@@ -258,10 +258,10 @@ class Against:
         return [self.expired, *lines] if self.expired else lines
 
     def find_undecided(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
-        """Report each undecided metric; if `enough` is true, only metrics that have enough cases for a decision.
+        """Report each undecided metric or, if `enough` is true, each undecided metric with enough cases for a decision.
 
         Args:
-            decisions: gates' decisions; leave out metrics whose shortage of cases a gate's decision already states.
+            decisions: gates' decisions; a metric is left out if a gate's decision already states its shortage of cases.
         """
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [

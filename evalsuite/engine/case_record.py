@@ -129,7 +129,7 @@ class CaseFindings:
         return CaseScores(scores, self.read)
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Record an exception of a case; return whether it means that the case missed its threshold."""
+        """Record an exception of a case; return whether the case thereby missed its threshold."""
         if _is_pytest_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"

@@ -167,8 +167,8 @@ def judge_ac1(tally: Tally) -> Estimate | None:
 def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
     """List both scores of each labelled case, and the cases' clusters.
 
-    The lists are empty if cases have unequal weights. The lists are also empty for scores of several names, whose
-    scales may differ. Without `nominal`, the lists are also empty for comparisons of two answers.
+    The lists are empty if cases have unequal weights. The lists are also empty if the scores have several names,
+    because their scales may differ. Without `nominal`, the lists are also empty for comparisons of two answers.
     """
     scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):

@@ -174,9 +174,9 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound of the interval is the farther of two candidates. The first candidate for a bound comes from the
-    jackknife of log(1 - AC1). The second candidate is a bound of the raw agreement, converted to AC1 with the agreement
-    by chance held fixed, as in `clustered_kappa`.
+    Each bound of the interval is the wider of two candidates. The first candidate for a bound comes from the jackknife
+    of log(1 - AC1). The second candidate is a bound of the raw agreement, converted to AC1 with the agreement by chance
+    held fixed, as in `clustered_kappa`.
 
     Args:
         categories: see `gwet_ac1`.

@@ -118,8 +118,8 @@ def bradley_terry(
     pairs = np.unique(design, axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
         raise ValueError("ratings need comparisons that connect all players")
-    # Strengths are determined only up to a constant, so the last player's strength is fixed at zero; all strengths are
-    # centred below.
+    # Strengths are determined only up to a constant, so the last player's strength is zero in the fit; afterwards, all
+    # strengths are centred.
     fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
     found = [fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred]

@@ -1,4 +1,4 @@
-"""Measure judges' agreement with people, and compare modes by paired tests and as in the paper's figure 3.
+"""Measure judges' agreement with people; compare modes by paired tests, and draw the paper's figure 3.
 
 In accuracy, a comparison without a usable verdict counts as disagreement. In kappa, a missing verdict counts as a
 separate label, which people never give. A dialogue without a usable judgement has no score to correlate; tables show
@@ -263,7 +263,7 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 
 
 def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
-    """Draw accuracy and kappa of one-model panels by number of roles, and by number of turns."""
+    """Draw accuracy and kappa of panels of a single model, by number of roles and by number of turns."""
     by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
     charts = [*_make_charts(by_roles, "roles"), *_make_charts(by_turns, "turns")]

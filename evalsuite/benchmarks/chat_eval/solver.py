@@ -213,7 +213,7 @@ def compute_overlap(response: str, reference: str, encoder: Path | None) -> dict
     """Compute ROUGE-L, BLEU and, with an encoder, BERTScore's F1 of a response and its reference, in [0, 1]."""
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
-        # Cases are scored in threads, and transformers' imports and tokenizers are not safe in several threads.
+        # Use a lock, because cases are scored in threads, where transformers' imports and tokenizers are not safe.
         with ENCODING:
             values["BERTScore"] = _load_bert_score(encoder).score(response, reference).f1
     return values
@@ -229,8 +229,8 @@ def _load_bert_score(folder: Path) -> BertScore:
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's judgement.
 
-    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, else 0.0. For dialogues, each aspect's
-    score is the judge's score on the human raters' scale; it is missing if the judge gave no score.
+    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, each
+    aspect's score is the judge's score on the human raters' scale; without a judge's score, it is missing.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}

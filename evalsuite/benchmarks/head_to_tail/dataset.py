@@ -176,7 +176,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
 
 
 def can_ask(mode: str, item: QuestionItem) -> bool:
-    """Tell whether a mode can ask this question: some modes need natural questions, others a sentence with a gap."""
+    """Tell whether a mode can ask this question; some modes need natural questions or a sentence with a gap."""
     own = OWN_MODES.get(mode)
     return own is None or not (
         (own.cloze and make_gap_sentence(item.question) is None)

@@ -251,7 +251,7 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on shared questions, mode by mode (Table 7); None if none are shared."""
+    """Compare each run with the first run on shared questions, by mode (Table 7); None without shared questions."""
     rows: list[list[Cell]] = []
     first = _group_by_mode(views[0])
     for view in views[1:]:

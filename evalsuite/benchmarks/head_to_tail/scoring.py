@@ -334,7 +334,7 @@ _UNIT = re.compile(
 
 
 def list_number_variants(answer: str, question: str) -> Iterable[str]:
-    """Yield other spellings of a whole number; nothing if the answer is not a number."""
+    """Yield other spellings of a whole number; yield nothing for other answers."""
     value = _parse_whole_number(answer)
     if value is None:
         return

@@ -69,7 +69,7 @@ class TableComparison:
 
 
 def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
-    """Derive the differences in names, data and structure from the comparison of contents."""
+    """Derive the differences in names, data and structure from a comparison of the tables' contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
         _add_table(pair, wanted[pair.wanted].head_rows, comparison)

@@ -306,7 +306,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
-    """Show the outputs with the lowest and the highest table score, folded; a tie is broken by order."""
+    """Show the outputs with the lowest and the highest table score in folded passages; the first one wins a tie."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:

@@ -1,4 +1,4 @@
-"""Score ToolEyes' episodes by the paper's formulas or by the released code's, depending on the sample's mode."""
+"""Score ToolEyes' episodes by the formulas of the paper or of the released code, depending on the sample's mode."""
 
 from __future__ import annotations
 
@@ -291,5 +291,5 @@ def list_judge_templates() -> list[str]:
 
 
 def parse_score(text: str) -> float:
-    """Read the judge's score in tenths, 0.1 to 1.0."""
+    """Read the judge's score from 1 to 10; return a tenth of it."""
     return _FORM.parse_opinion(text).scores["Score"] / 10

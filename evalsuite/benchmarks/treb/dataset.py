@@ -23,8 +23,8 @@ class TrebOptions:
     max_tokens: int = 2048  # Maximum tokens of one model answer.
     # Sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
     temperature: float | None = 0.2
-    # The model's context length in tokens; 8192 in the paper. In TCoT, a table may have half as many characters, as in
-    # the published code. In PoT and ICoT, the description of the data frames may use about half of the context.
+    # The model's context length in tokens; 8192 in the paper. In TCoT, a table may have half this number of characters,
+    # as in the published code. In PoT and ICoT, the description of the data frames may use about half of the context.
     context: int = 8192
     timeout: float = 10.0  # Time limit in seconds for one program or one round of a program.
     published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.

@@ -115,7 +115,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """A record's location, for errors and for finding the record's files, which must be below `root`."""
+    """A record's location within `root`, for errors and for finding the record's files."""
 
     root: Path
     path: Path

@@ -91,7 +91,7 @@ def make_solver(setup: Setup) -> ModeSolver:
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     cache = TableCache()
     shared: dict[str, Any] = {"tables": partial(make_sandbox_tables, cache=cache), "timeout": options.timeout, **params}
-    # Use the paper's package versions with the official files, because their results are compared with the paper's.
+    # Use the paper's package versions with the official files, because reports compare the results with the paper's.
     usual = "treb-2025" if setup.data is not None else "own"
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)

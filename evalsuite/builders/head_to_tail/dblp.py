@@ -129,7 +129,7 @@ class DblpSource(DumpSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row per person and work up to the last year, with all columns only for theses by one person."""
+    """Yield a row per person and work up to the last year; only theses by one person have values in all columns."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue

@@ -150,7 +150,7 @@ PARAMETERS: Mapping[str, Any] = {"max_tokens": 64, "temperature": 0.0}
 def draft_templates(
     examples: Mapping[str, list[tuple[str, str]]], settings: Settings, answers: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ask a model for a question template per predicate, as the paper did (Prompt 1), in evalsuite's own words.
+    """Ask a model for a question template per predicate, as with the paper's Prompt 1, but in evalsuite's own words.
 
     Args:
         examples: pairs of subject and object by predicate.

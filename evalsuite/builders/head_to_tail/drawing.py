@@ -23,7 +23,7 @@ Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
 # Makes a template's questions about the entity with the given id.
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]
-# Maximum number of right answers; a question with more right answers is not specific.
+# Maximum number of right answers; with more right answers, a question is not specific enough.
 MOST_ANSWERS = 12
 # Unicode's replacement character, which marks a character that a dump has lost.
 LOST = "\ufffd"
@@ -39,7 +39,7 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that the dump answers; a template's first candidates by `turn`, then by `lot`, are chosen."""
+    """A question that the dump answers; a template's candidates are chosen by lowest `turn`, then by lowest `lot`."""
 
     entity: str
     popularity: int

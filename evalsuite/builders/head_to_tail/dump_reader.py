@@ -57,7 +57,7 @@ class _CountingFile:
 
 
 def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Decompress a file in the format of its suffix; call `advance` with each number of compressed bytes read."""
+    """Decompress a file in the format of its suffix; after each read, `advance` gets the number of compressed bytes."""
     try:
         opened = path.open("rb")
     except OSError as error:

@@ -87,7 +87,7 @@ class Book:
         }[template]
 
     def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers of all editions that fit the question; nothing if the name of an author is missing."""
+        """Return the answers of all editions that fit the question, or nothing if an author's name is missing."""
         publisher = (self.main.publisher or "").lower()
         fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]

@@ -224,7 +224,7 @@ class ImdbSource(DumpSource):
     def _read_titles(self) -> None:
         with self._stream_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
-        # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes them null.
+        # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes these words null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
         with self._stream_file("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
@@ -343,7 +343,7 @@ class LoadedFacts:
         return Person(name, self._titles[best].write_name()).write_question(template), answers[template]
 
     def _list_names(self, people: str | None) -> list[Answer | None]:
-        """Return the people's names; nothing if a name is unknown, because the answers would be incomplete."""
+        """Return the people's names, or nothing if a name is unknown, because the answers would be incomplete."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 

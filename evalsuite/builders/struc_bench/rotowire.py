@@ -53,7 +53,7 @@ class BoxColumn:
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
     cue: re.Pattern[str]  # The words by which reports mention this column, if any.
-    first: str = ""  # The key of the column whose value precedes this column's in a pair such as 7 - of - 13.
+    first: str = ""  # The key of the column whose value precedes this column's value in a pair such as 7 - of - 13.
     second: str = ""  # The key of the column whose value follows this column's value in a pair.
 
 

@@ -68,7 +68,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A chart's series: one line, set of bars, polygon or heat-map row; a missing value is None."""
+    """The data of one line, set of bars, polygon or heat-map row in a chart; a missing value is None."""
 
     name: str
     values: Sequence[float | Estimate | None]
