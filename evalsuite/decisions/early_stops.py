@@ -129,7 +129,7 @@ class EarlyGate:
 
     def add_case(self, benchmark: str, row: Row) -> None:
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
-            # Wait for the run's end: the metric counts samples, and a sample's result is known only after all of its
+            # Wait for the run's end, because the metric counts samples, whose results are known only after all of their
             # epochs.
             self._impossible = True
         if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
@@ -343,7 +343,7 @@ def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateD
 
 
 def apply_early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
-    """Replace the final verdicts of a comparison with a baseline by its early decisions."""
+    """Replace the final verdicts of a comparison with a baseline by the comparison's early decisions."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())

@@ -165,7 +165,7 @@ class Measured:
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # Added to the set of names that a metric reads if the metric reads all scores of a case.
+WHOLE = object()  # Marks a metric that reads all scores of a case, in the set of the names that the metric reads.
 
 
 class _ReadScores(dict[str, float]):

@@ -208,7 +208,7 @@ def _make_declared_metrics(
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Choose a benchmark's modes: `name=mode` applies to one benchmark, a bare mode to all benchmarks that have it."""
+    """Choose a benchmark's modes: `name=mode` is for one benchmark, a bare mode is for all benchmarks that have it."""
     chosen = []
     for text in wanted:
         name, equals, mode = text.partition("=")

@@ -64,7 +64,7 @@ class EarlyEnding:
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
     def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
-        """Add the benchmark and the row of an item; None if the item affects no gate and no comparison."""
+        """Add an item's result (benchmark and row); None if the item affects neither a gate nor a comparison."""
         if self._tests is None:
             return
         for benchmark, row in self._order.add_result(item, result):

@@ -1,8 +1,8 @@
 """Fingerprints: short hashes that show whether two records have the same question, request and scoring.
 
-The fingerprints `input` and `target` describe the sample, `model` and `judge` the run, and `scorers` the benchmark. The
-fingerprint `programs` describes Python and the packages that the model's programs can import. `prompt` and `params` are
-hashes of the case's first request; `requests` is a hash of all its requests.
+The fingerprints `input` and `target` describe the sample, `model` and `judge` describe the run, and `scorers` describes
+the benchmark. The fingerprint `programs` describes Python and the packages that the model's programs can import.
+`prompt` and `params` are hashes of the case's first request; `requests` is a hash of all its requests.
 """
 
 from __future__ import annotations

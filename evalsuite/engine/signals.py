@@ -1,4 +1,4 @@
-"""Signals and calls that end a run early: which signals arrived, and whether an interruption came from the user."""
+"""Handles the signals and calls that end a run early, and tells whether an interruption came from the user."""
 
 from __future__ import annotations
 

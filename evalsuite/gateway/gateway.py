@@ -263,9 +263,11 @@ class Gateway:
 
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         absent = isinstance(error, Unreachable) and not upstream.answered
-        # Count attempts that did not reach the server separately, because `failures` omits failures during an outage.
+        # Count separately the attempts that did not reach the server, because `failures` omits failures during an
+        # outage.
         retries.unreached += absent
-        # Count the probes of all requests together, because requests take turns at probing, a few attempts each.
+        # Count the probes of all requests together, because requests take turns at probing and make a few attempts
+        # each.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")

@@ -340,7 +340,7 @@ class Meter:
         return self._whole.count_request(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Record a cancelled request, because the case's end decides whether the case itself cancelled the request."""
+        """Record a cancelled request; the case's end decides whether the case itself cancelled it."""
         if request.draw:
             self.cancelled.append((request, seconds))
 

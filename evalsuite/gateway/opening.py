@@ -55,7 +55,7 @@ BATCH_SHARE = 0.5  # Price of a call in a batch, as a share of the usual price.
 
 
 def make_credentials(settings: Settings) -> Credentials:
-    """Choose the API key for each address; an address from a run's folder gets a key only if the user gives it, too."""
+    """Choose each address's API key; an address from a run's folder gets no key unless the user repeats it."""
     grants = [
         AddressGrant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (

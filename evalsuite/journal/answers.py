@@ -144,7 +144,7 @@ class Answers:
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
-        """Record how a call ended: a `failed` call may have been billed, a `refused` call was not."""
+        """Record how a call ended; a `failed` call may have been billed, but a `refused` call was not billed."""
         cost, prompt, completion = (
             (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         )

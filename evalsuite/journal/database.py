@@ -104,7 +104,7 @@ class Database:
 
     def _repair_file(self) -> None:
         """Replace a damaged file by a new one with its readable rows."""
-        # Also check the indexes (unlike `quick_check`): with a damaged index, no stored answer is found or replaced.
+        # Also check the indexes (unlike `quick_check`), because a damaged index finds and replaces no stored answer.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()

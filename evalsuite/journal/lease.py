@@ -14,8 +14,8 @@ LOCK = ".journal.lock"
 def is_held(folder: Path, host: str) -> bool | None:
     """Check whether a session of another process is writing to a run; None if this host cannot determine this.
 
-    The writing process must not call this function: a process that closes any descriptor of its lock file
-    loses the lock.
+    The writing process must not call this function, because a process that closes any descriptor of its lock file loses
+    the lock.
     """
     try:
         import fcntl

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from evalsuite.core.errors import RunError
 
-VERSION = 4  # Version 1 stored answers; 2 added large parts of messages, 3 batches, 4 outcomes.
+VERSION = 4  # Version 1 stored answers; version 2 added large parts of messages, version 3 batches, version 4 outcomes.
 OLDEST = 3  # The oldest version that can still be read.
 
 TABLES = (
@@ -140,7 +140,7 @@ SCHEMA += OUTCOMES
 
 
 LARGE = 4096  # Minimum length of a Base64 string that is stored as a separate part, in characters.
-# Names contain control characters, which JSON text never contains, so names cannot be confused with text.
+# The names of large parts contain control characters, which JSON text never contains.
 _MARK = "\x1e"
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")

@@ -316,11 +316,11 @@ def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def find_reason(text: str) -> str:
-    """Return the reason in the first JSON object with a reason; otherwise the beginning of the text."""
+    """Return the reason in the first JSON object with a reason; otherwise return the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
     return shorten_to_line(reasons[0]) if reasons else shorten_to_line(text)
 
 
 def shorten_to_line(text: Any) -> str:
-    """Return the first 300 characters in one line; an empty text if the value is not a text."""
+    """Return the first 300 characters in one line; return an empty text if the value is not a text."""
     return " ".join(text.split())[:300] if isinstance(text, str) else ""

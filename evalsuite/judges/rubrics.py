@@ -516,7 +516,7 @@ def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: st
 
 
 def pairwise(rival: str = "target", **options: Any) -> JudgeScorer:
-    """Let one judge choose the better of two answers; same as `rubric(compare=rival)`."""
+    """Let one judge choose the better of two answers; this equals `rubric(compare=rival)`."""
     return cast("JudgeScorer", rubric(compare=rival, **options))
 
 
@@ -530,7 +530,7 @@ def multiple_evidence(
 def weighted(
     aspects: Sequence[str | Likert] = (), *, samples: int = MOST_SAMPLES, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
-    """Compute expected scores: same as `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
+    """Compute expected scores; this equals `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
     return cast(
         "JudgeScorer",
         rubric(

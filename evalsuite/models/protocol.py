@@ -53,7 +53,7 @@ class Unreachable(Outage):
 class Backend(Protocol):
     """The code that calls one kind of model at one address.
 
-    Creating a backend does not check the model; `check` and the first call do.
+    `check` and the first call check whether the model exists; creating a backend does not.
 
     Attributes:
         identity: the backend's kind and address without secrets, which are part of every key in the store.

@@ -45,7 +45,7 @@ class ReportListener:
         planned: the number of cases known so far.
         broken: why a report cannot be written; empty if nothing went wrong.
         ending: why evalsuite ended the session before the last test; empty if all tests ran.
-        status: the session's exit status when the report was written; None until then.
+        status: the session's exit status when the report was written; None before the report was written.
         handlers: the earlier signal handlers, to be restored.
         release_exit: restores `os._exit`.
         live: the benchmarks that this process has collected, by the node id of the test function.
@@ -307,7 +307,7 @@ class ReportListener:
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
-            # The list contains the channels of the first workers and of one replacement per earlier death of a worker.
+            # The list has the channels of the workers that started first, and the channel of each replacement so far.
             if len(self._channels) < 2 * self._died_early:
                 stop_replacing_workers(self._config)
 

@@ -181,7 +181,7 @@ class LiveLine:
                 file.print_line(escape_for_terminal(notices[self._announced - 1]))
 
     def list_parts(self, now: float) -> list[tuple[int, str]]:
-        """Return the parts of the line, each with its rank; a narrow terminal drops the highest ranks first."""
+        """Return the parts of the line, each with its rank; a narrow terminal omits the parts with the highest rank."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
         # Count only this session's calls, because a resumed run takes over the cost of earlier sessions, not their

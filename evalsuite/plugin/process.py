@@ -45,7 +45,7 @@ class SessionQueue:
 
 @cache
 def _freeze_heap(*, in_worker: bool) -> None:
-    """Exclude objects made before the first case (modules, pytest, items) from garbage collection; once per process.
+    """Once per process, exclude objects made before the first case (modules, pytest, items) from garbage collection.
 
     The collector would traverse these objects repeatedly. In a run of quick cases with eight workers, garbage
     collection took an eighth of the time. Collection at the interpreter's exit took a tenth of the processor time.

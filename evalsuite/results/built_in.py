@@ -64,7 +64,7 @@ RESOURCES = _Resources()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; else return zeros."""
+    """Count the calls with estimated tokens, and all calls, of a metric of tokens or costs; 0 and 0 for others."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []

@@ -78,7 +78,7 @@ def _holds_fewer(file: Path, journal: Journal) -> bool:
 
 
 def import_records(journal: Journal, file: Path) -> None:
-    """Copy records from a file into the journal; the file belongs to another run, or its own journal is missing."""
+    """Copy records from a file into the journal; the file is from another run, or from a run without a journal."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.store_records(_list_readable_lines(lines))
 

@@ -126,7 +126,7 @@ class WarmInterpreter:
     async def wait_for_memory(self, most: int) -> None:
         """Wait until sessions between two rounds use at most this many bytes together.
 
-        The wait has a time limit, because a caller with an open session that opens another session would block itself.
+        The wait has a time limit, because a caller that opens a second session may wait for its own first session.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):

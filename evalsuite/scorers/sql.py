@@ -106,7 +106,7 @@ def find_sql(answer: str) -> str:
 def sql_execution(
     *, match: Match = "spider", timeout: float = 30.0, root: Path | str = ".", sandbox: Sandbox | None = None
 ) -> SqlExecution:
-    """Score `sql_execution`, 1.0 or 0.0: whether the answer's query returns what the target's query returns.
+    """Score `sql_execution`: 1.0 if the answer's query returns what the target's query returns, otherwise 0.0.
 
     Both queries run read-only in the sandbox, on a copy of the SQLite file that the sample's metadata name under
     `database`. If the target query fails, the case has an error. The record's `facts["sql"]` is `right`, `wrong`,

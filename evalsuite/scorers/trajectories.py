@@ -126,7 +126,7 @@ def _is_control(event: Mapping[str, Any]) -> bool:
 
 
 def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Return for each expected call the index of its made call, or None, in a maximum matching (Kuhn)."""
+    """Match as many calls as possible (Kuhn); return the made call's index, or None, for each expected call."""
     taken_by: dict[int, int] = {}
 
     def match_call(number: int, tried: set[int]) -> bool:

@@ -173,7 +173,7 @@ MINUTE = 60.0
 
 
 class Quota:
-    """Delays a client's requests so that none of the client's limits is exceeded within any minute.
+    """Delays a client's requests, so that every minute stays within the client's limits.
 
     Args:
         client: the client whose limits apply.

@@ -102,7 +102,7 @@ class ToolLoop:
     seconds: float | None = None
     # Maximum number of tokens that the model under test may use in an episode, including prompts; None means no limit.
     tokens: int | None = None
-    dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars, or None.
+    dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars; None means no limit.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
 
     def __post_init__(self) -> None:

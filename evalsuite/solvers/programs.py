@@ -328,7 +328,7 @@ def interleaved(
 
     In each round, the last Python block of the model's answer runs. An answer without a Python block is the last
     answer. After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is
-    the content of the last `\boxed{...}` in the last answer, or else the whole last answer.
+    the content of the last `\boxed{...}` in the last answer; without a box, it is the whole last answer.
 
     The transcript's `facts["rounds"]` is the number of programs that ran. All other `facts` describe the last program;
     see `program_of_thought` for these facts and for the events.

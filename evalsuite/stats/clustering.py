@@ -69,8 +69,7 @@ class ClusteredMean:
     def pvalue_above(self, null: float) -> float:
         """Compute the one-sided p-value of `mean <= null` against `mean > null`.
 
-        If all clusters are equal, the exact sign test over clusters is used, because the t statistic is infinite and
-        proves nothing.
+        If all clusters are equal, the exact sign test over clusters is used, because the t statistic would be infinite.
         """
         from scipy.special import stdtr
 

@@ -41,7 +41,7 @@ class LossTest:
     deteriorated: bool  # Whether the candidate's value is worse.
     margin: float  # The smallest deterioration that matters.
     # Standard deviation of the differences: the standard error times the root of `n`. The deviation is at least that of
-    # rare losses of the whole scale that add up to the margin, because few cases may include no such loss.
+    # rare losses of the whole scale that add up to the margin, because the cases may contain no rare loss.
     deviation: float
     freedom: float = math.inf  # The degrees of freedom of the standard error; infinity for shares.
 
@@ -62,7 +62,7 @@ class LossTest:
         return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
 
     def is_red(self, confidence: float) -> bool:
-        """Tell whether the metric alone fails a session: it is worse, or undecided although it has enough cases."""
+        """Tell whether the metric alone fails a session: its verdict is `worse`, or `undecided` with enough cases."""
         (verdict,) = verdicts([self], confidence=confidence)
         return verdict == "worse" or (verdict == "undecided" and self.n >= self.count_needed(confidence))
 

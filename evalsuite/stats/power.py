@@ -152,7 +152,7 @@ def detectable_mean(
 ) -> float:
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
-    A drop also widens the spread: it adds `widening * drop * (scale - drop)` to the squared standard error. If
+    A drop also widens the spread by adding `widening * drop * (scale - drop)` to the squared standard error. If
     independent cases fall by the whole scale, `widening` is 1 divided by the number of cases; see `compute_dispersion`.
 
     Args:

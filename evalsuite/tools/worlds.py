@@ -113,7 +113,7 @@ class OpenedTools(Protocol):
 
 
 class World:
-    """Makes the world of an episode, and injects faults into it.
+    """Makes the world of an episode, and injects faults into the world.
 
     Args:
         make: a class, or a function of the sample, sync or async. The object may be a context manager, async or not, or

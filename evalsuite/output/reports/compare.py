@@ -215,7 +215,7 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
 
 
 def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List the metrics with distinct values, and one line per metric whose values repeat another metric's."""
+    """List the metrics with distinct values, and print one line per metric that repeats another metric's values."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return separate_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 

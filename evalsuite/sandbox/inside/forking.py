@@ -189,7 +189,7 @@ class ForkingInterpreter:
         elif status := forked.read_status():
             self._handle_status(forked, status)
         else:
-            self._close_channel(forked)  # Do not end the round, because it ends with the process.
+            self._close_channel(forked)  # Do not end the round here, because the end of the process ends the round.
 
     def _handle_status(self, forked: ForkedProgram, status: bytes) -> None:
         if status == program.LOADED:

@@ -309,7 +309,7 @@ class LandlockIsolation:
         return status
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that must not read this machine's files; if it can, end this process with the reason."""
+        """Fork a trial program that tries to read this machine's files; if it can, end this process with the reason."""
         pid = os.fork()
         if pid == 0:
             os._exit(self._try_to_read_files())

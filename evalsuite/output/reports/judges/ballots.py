@@ -109,8 +109,8 @@ class PairedChoice:
     """One decision of a judge, from which a bias can be measured."""
 
     sample: str  # The sample's id.
-    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # 1.0 if people chose the favoured answer, otherwise 0.0; None without a verdict.
+    judge: float  # Choice: 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
+    people: float | None = None  # Verdict: 1.0 if people chose this answer, otherwise 0.0; None if unknown.
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class JudgeResults:
     signature: str = ""  # The text that identifies the judge's model, prompt and settings.
     score: str = ""  # The score's name; empty if no judgement could be read.
     nominal: bool = False  # Whether scores are preferences between two answers, from 0 to 1.
-    scale: tuple[float, float] | None = None  # Lowest and highest score; None if they are unknown.
+    scale: tuple[float, float] | None = None  # Lowest and highest score; None if the range is unknown.
     lengths: Mapping[str, int] = field(default_factory=dict)  # Lengths of the answers in characters, by case.
     tally: Tally = field(default_factory=Tally)  # The cases, with the data that the judge stored.
 
