@@ -35,7 +35,7 @@ class CaseChoice:
     left_out: int = 0  # Number of this machine's cases that were never made, because -k excludes them.
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Case:
     """One pytest item: a sample of a benchmark in one epoch."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.decisions.early_stops import EarlyDecisions, PlannedOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from evalsuite.core.settings import Settings
@@ -56,7 +56,7 @@ class EarlyEnding:
             self._open = reason
             self._stop(reason)
 
-    def set_order(self, items: Sequence[str], cases: Sequence[PlannedCase] = ()) -> None:
+    def set_order(self, items: Sequence[str], cases: Iterable[PlannedCase] = ()) -> None:
         """Set the order in which the gates' statistical tests use the results."""
         self._order = PlannedOrder(items)
         if self._goes_on:

@@ -11,7 +11,7 @@ import inspect
 import json
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
@@ -44,6 +44,7 @@ from evalsuite.results.runs import Run
 
 if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Status, Verdict
+    from evalsuite.journal.planned import PlannedCase
     from evalsuite.output.reports.write import RunReport
 
 FIXTURES = ("sample", "transcript", "scores", "model", "judge", "endpoint")
@@ -217,10 +218,12 @@ class _Evaluation:
 
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
         settings, model = self._settings, self._model
-        plan = [
+        plan: Iterable[PlannedCase] = (
             case.make_plan_row(_write_case_name(case), compute_planned_fingerprints(case, settings, model))
             for case in self.cases
-        ]
+        )
+        # Only an early end needs the plan in memory.
+        plan = list(plan) if settings.may_end_early else plan
         order = [planned.case for planned in plan] if settings.may_end_early else []
         try:
             return OpenRun(
@@ -267,8 +270,9 @@ class _Evaluation:
     def _run_cases(self) -> None:
         background = self.run.access.background
         models = RunModels(self.run.access.gateway, self._settings, demand_model(self._spec.model))
-        solvable = [case if case.bound.solver is not None else None for case in self.cases]
-        queue = CaseQueue(solvable)
+        # All cases have the same benchmark and so the same solver, or none.
+        is_solved = self.cases[0].bound.solver is not None
+        queue = CaseQueue(self.cases if is_solved else ())
         prefetcher = Prefetcher(background, models, queue, compute_window(self._settings))
         notices, shown = self.run.access.gateway.notices, 0
         try:
@@ -277,7 +281,7 @@ class _Evaluation:
                     if self._stopped:
                         return
                     queue.set_position(position)
-                    prefetcher.begin_case(solvable[position])
+                    prefetcher.begin_case(case if is_solved else None)
                     self._run_case(case, prefetcher, models)
                     self.done += 1
                     if bar is not None:

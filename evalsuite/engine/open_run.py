@@ -27,7 +27,7 @@ from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalsuite.batches.backend import PendingBatches
@@ -182,6 +182,7 @@ class OpenRun:
     """A run from its first case to its verdict.
 
     Args:
+        cases: the run's plan, iterated once unless the run may end early.
         order: names of all items of the session, in the order in which their results count for an early end.
         watchers: objects that receive the run's records and verdict; None if no object does.
 
@@ -202,7 +203,7 @@ class OpenRun:
     def __init__(
         self,
         spec: RunSpec,
-        cases: Sequence[PlannedCase],
+        cases: Iterable[PlannedCase],
         order: Sequence[str],
         *,
         selection: Mapping[str, Any],
@@ -249,7 +250,7 @@ class OpenRun:
             # Ignore the baseline's error, because the verdict reports it.
             return None
 
-    def _open_files(self, cases: Sequence[PlannedCase]) -> None:
+    def _open_files(self, cases: Iterable[PlannedCase]) -> None:
         from evalsuite.journal.lease import Lease
 
         settings, reports = self._spec.settings, self._spec.reports_folder
@@ -266,7 +267,7 @@ class OpenRun:
             self._lease.release()
             raise
 
-    def _open_journal(self, cases: Sequence[PlannedCase]) -> Journal:
+    def _open_journal(self, cases: Iterable[PlannedCase]) -> Journal:
         from evalsuite.journal.journal import Journal
 
         folder = self.folder.path

@@ -5,35 +5,35 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Sample
 
+MOST_KEPT = 10_000  # Maximum samples in memory, because a suite may have millions.
+
 _creation = threading.RLock()
 """The lock for creating a sample, because event loop and test may request the sample at the same time."""
 
 
 class LazySample:
-    """A sample that is created at its first use; only its id is known before."""
+    """A sample that is created when it is used; only its id is known before."""
 
-    __slots__ = ("_make", "_sample", "id")
+    __slots__ = ("_make", "id")
 
     def __init__(self, id: str, make: Callable[[str], Sample]) -> None:  # noqa: A002 - as a sample's
         self.id, self._make = id, make
-        self._sample: Sample | None = None
 
     @property
     def sample(self) -> Sample:
         """The sample, created at first use."""
         with _creation:
-            if self._sample is None:
-                sample = self._make(self.id)
-                if sample.id != self.id:
-                    raise SettingsError(f"LazySamples: make({self.id!r}) returned a sample with the id {sample.id!r}")
-                self._sample = sample
-            return self._sample
+            sample = self._make(self.id)
+        if sample.id != self.id:
+            raise SettingsError(f"LazySamples: make({self.id!r}) returned a sample with the id {sample.id!r}")
+        return sample
 
 
 class LazySamples(Sequence[Sample]):
@@ -44,7 +44,8 @@ class LazySamples(Sequence[Sample]):
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.
-        make: creates a sample from its id (text); called in each process that needs the sample.
+        make: creates a sample from its id (text); called in each process that needs the sample. A process keeps the
+            latest 10,000 samples, and creates others again if needed.
     """
 
     def __init__(self, ids: Iterable[str | int], make: Callable[[str], Sample]) -> None:
@@ -63,7 +64,8 @@ class LazySamples(Sequence[Sample]):
 
     def list_samples(self) -> list[LazySample]:
         """List all samples without creating a sample."""
-        return [LazySample(id_, self._make) for id_ in self.ids]
+        make = lru_cache(MOST_KEPT)(self._make)
+        return [LazySample(id_, make) for id_ in self.ids]
 
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
         """Return lazy samples with other tags, which a function computes from each sample."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalsuite.core.types import Sample
+from evalsuite.samples import lazy
+from evalsuite.samples.lazy import LazySamples
+
 if TYPE_CHECKING:
+    import pytest
+
     from tests.plugin.conftest import Suite
 
 LAZY = """
@@ -73,3 +79,16 @@ def test_a_generator_is_read_as_far_as_the_limit(suite: Suite) -> None:
     assert (suite.path / "read.txt").read_text() == "3"
     result = suite.run("test_streamed.py", "--limit=25")
     result.stdout.fnmatch_lines(["*two samples have the id '0'; ids must be unique*"])
+
+
+def test_only_the_latest_samples_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy, "MOST_KEPT", 2)
+    made: list[str] = []
+
+    def make(name: str) -> Sample:
+        made.append(name)
+        return Sample(id=name, input=name)
+
+    one, two, three = LazySamples("123", make).list_samples()
+    assert [each.sample.id for each in (one, one, two, three, three, one)] == ["1", "1", "2", "3", "3", "1"]
+    assert made == ["1", "2", "3", "1"]

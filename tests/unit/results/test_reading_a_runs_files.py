@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +17,11 @@ from evalsuite.core.json_codec import decode_record, dumps, encode_record, recor
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Record, Transcript
 from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import load_run
+from evalsuite.results.tally import Row
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Desk
 
 RECORD = encode_record(Record("c", "b", "1", 1, "m", "passed", scores={"s": 1.0}, transcript=Transcript("answer")))
 
@@ -69,3 +76,21 @@ def test_a_field_that_is_missing_or_wrong_in_run_json_is_named(
 def test_the_published_schema_is_the_one_that_records_are_read_by() -> None:
     published = json.loads((Path(evalsuite.__file__).parent / "schemas" / "record.json").read_text("utf-8"))
     assert published == record_schema()
+
+
+def test_a_run_that_is_read_takes_less_than_a_kibibyte_a_case(desk: Desk) -> None:
+    def make_record(number: int) -> Record:
+        hashes = {name: f"{number * 16 + place:016x}" for place, name in enumerate(("input", "prompt", "requests"))}
+        hashes |= {"model": "0123456789abcdef", "old": "not a hash"} if number % 2 else {"model": "0123456789abcdef"}
+        return replace(desk.record(str(number), {"right": number % 2}), fingerprints=hashes)
+
+    records = [make_record(number) for number in range(2000)]
+    folder = desk.folder(records)
+    tracemalloc.start()
+    run = load_run(folder)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 1024 * len(records)
+    rows = {row.case: row for row in run.all_rows()}
+    assert [rows[record.case].fingerprints for record in records] == [record.fingerprints for record in records]
+    assert [rows[record.case] for record in records] == [Row.of(record) for record in records]
