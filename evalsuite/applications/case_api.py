@@ -114,7 +114,8 @@ class CaseApi:
         completion, name = await self._ask(chat_api.read_chat(body), body.get("model"))
         if not body.get("stream"):
             return json_answer(chat_api.chat_completion(completion, name, self._count_answer()))
-        with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        options = body.get("stream_options")
+        with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
         return chat_stream(chat_api.chat_chunks(completion, name, self._count_answer(), with_usage=with_usage))
 
     async def _make_message(self, body: Mapping[str, Any]) -> HttpAnswer:

@@ -49,7 +49,10 @@ def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Cha
         raise BadRequest("instructions: expected text or a list of items")
     messages = (*_convert_messages(instructions, "instructions"), *before, *_convert_messages(items, "input"))
     left_out = sorted(name for name in LEFT_OUT if body.get(name) is not None)
-    left_out += ["reasoning.summary"] if (body.get("reasoning") or {}).get("summary") else []
+    reasoning = body.get("reasoning") or {}
+    if not isinstance(reasoning, Mapping):
+        raise BadRequest("reasoning: expected an object")
+    left_out += ["reasoning.summary"] if reasoning.get("summary") else []
     left_out += [f"include: {ENCRYPTED}"] if ENCRYPTED in (body.get("include") or ()) else []
     return ChatRequest(messages, _make_tools(body), _convert_params(body), tuple(left_out))
 

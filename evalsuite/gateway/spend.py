@@ -201,32 +201,37 @@ LIMITS = {"chat": ("max_tokens", "max_completion_tokens"), "responses": ("max_ou
 BOUNDS = frozenset(
     {
         *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_length"),
-        *("maxOutputTokens", "max_tokens_to_sample", "n_predict", "num_predict", "budget_tokens", "thinking_budget"),
+        *("maxOutputTokens", "max_tokens_to_sample", "n_predict", "num_predict"),
     }
 )
 """Fields that set the maximum length of an answer on some server, at any depth of a body."""
 
-REPEATS = frozenset({"n", "best_of", "num_return_sequences"})  # Some servers' fields for the number of answers.
+BUDGETS = frozenset({"budget_tokens", "thinking_budget", "thinking_token_budget", "thinkingBudget"})
+"""Fields that set the maximum length of reasoning, which some servers allow beside the answer's maximum length."""
+
+REPEATS = frozenset({"n", "best_of", "num_return_sequences", "num_generations", "num_choices", "candidateCount"})
+"""Some servers' fields for the number of answers, at any depth of a body."""
 
 
 def bound_completion_tokens(request: Request) -> int:
-    """Compute the maximum number of completion tokens from the largest limit anywhere in the request's body.
+    """Compute the maximum number of completion tokens from all limits anywhere in the request's body.
 
-    For a body without a limit, use the limit that `bound_answer` adds.
+    The largest nested limit is added to the largest limit of the body itself, because a nested limit may be a budget
+    for reasoning alone, such as `reasoning.max_tokens`. For a body without a limit, use the limit that `bound_answer`
+    adds.
     """
     api = _find_api(request)
     if api == "embeddings":
         return 0
     body = _find_body(request)
-    limits, largest, answers, limited = LIMITS[api], 0, 1, False
-    for name, value in _iterate_fields(body):
-        if name in BOUNDS:
-            bound = _read_bound(value)
-            largest = max(largest, bound)
-            limited = limited or (bound > 0 and name in limits and body.get(name) is value)
-        elif name in REPEATS:
-            answers = max(answers, _read_bound(value))
-    return (largest if limited else max(largest, UNBOUNDED_ANSWER)) * answers
+    nested = list(_iterate_fields(list(body.values())))
+    limits = [_read_bound(value) for name, value in body.items() if name in BOUNDS]
+    if not any(_read_bound(body.get(name)) for name in LIMITS[api]):
+        limits.append(UNBOUNDED_ANSWER)
+    budgets = [_read_bound(value) for name, value in nested if name in BOUNDS | BUDGETS]
+    budgets += [_read_bound(body.get(name)) for name in BUDGETS]
+    answers = [_read_bound(value) for name, value in (*body.items(), *nested) if name in REPEATS]
+    return (max(limits) + max(budgets)) * max(1, *answers, 1)
 
 
 def bound_answer(request: Request) -> Request:
@@ -268,7 +273,7 @@ def _drop_unbounded(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _drop_unbounded(value) if isinstance(value, Mapping) else value
         for name, value in fields.items()
-        if name not in BOUNDS or isinstance(value, Mapping) or _read_bound(value)
+        if name not in BOUNDS | BUDGETS or isinstance(value, Mapping) or _read_bound(value)
     }
 
 

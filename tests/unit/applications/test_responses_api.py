@@ -113,6 +113,7 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
         ({"input": "x", "tools": [{"type": "web_search"}]}, "web_search: tools that the server runs"),
         ({"input": 7}, "expected text or a list of items"),
         ({"input": "x", "instructions": {"a": 1}}, "instructions: expected text or a list of items"),
+        ({"input": "x", "reasoning": -1}, "reasoning: expected an object"),
         ({"input": "x", "instructions": [{"role": "user"}]}, "instructions: .*lacks 'content'"),
         (
             {"input": [{"type": "function_call_output", "call_id": "c", "output": {"city": "Oslo"}}]},

@@ -238,15 +238,36 @@ def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: 
 
 
 NUMBERS = st.sampled_from([None, 0, -1, 1, 7, 500, 20_000, "900", 12.5, "many", True])
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+NESTED = {
+    "reasoning": ("max_tokens",),
+    "thinking": ("budget_tokens",),
+    "chat_template_kwargs": ("thinking_budget",),
+    "generationConfig": ("maxOutputTokens", "candidateCount"),
+    "options": ("num_predict", "max_tokens", "budget_tokens"),
+}
+REPEATS = ("n", "best_of", "num_choices", "candidateCount")
 FIELDS = st.dictionaries(
-    st.sampled_from(["max_tokens", "max_completion_tokens", "max_output_tokens", "n", "n_predict", "options"]),
-    NUMBERS | st.dictionaries(st.sampled_from(["max_tokens", "budget_tokens", "num_predict"]), NUMBERS, max_size=2),
-    max_size=4,
+    st.sampled_from([*LIMITS, *REPEATS, "n_predict", "thinking_budget"]), NUMBERS, max_size=4
+).flatmap(
+    lambda plain: st.fixed_dictionaries(
+        {},
+        optional={
+            "stream": st.booleans(),
+            **{
+                name: NUMBERS | st.dictionaries(st.sampled_from(inner), NUMBERS, max_size=2)
+                for name, inner in NESTED.items()
+            },
+        },
+    ).map(lambda nested: {**nested, **plain})
 )
 
 
 def largest_answer(asked: Request) -> int:
-    """What a server may write that reads every bound leniently, and the largest of several."""
+    """What a server may write that reads every bound leniently, and the largest of several.
+
+    It writes the reasoning that it is granted beside the answer, and as many answers as any field names.
+    """
     api = asked.params.get("api")
     body = (responses_format if api == "responses" else chat_format).build_body(asked, "m")
 
@@ -256,13 +277,20 @@ def largest_answer(asked: Request) -> int:
         except (TypeError, ValueError):
             return 0.0
 
+    def listed(*places: str) -> list[float]:
+        groups = {place: body.get(place.partition(".")[0]) if "." in place else body for place in places}
+        found = [(group, place.rpartition(".")[2]) for place, group in groups.items() if isinstance(group, dict)]
+        return [number(group[name]) for group, name in found if group.get(name) is not None]
+
     limits = ("max_output_tokens",) if api == "responses" else ("max_tokens", "max_completion_tokens")
-    named = [number(body[name]) for name in (*limits, "n_predict") if body.get(name) is not None]
-    options = body.get("options")
-    if isinstance(options, dict) and options.get("num_predict") is not None:
-        named.append(number(options["num_predict"]))
-    endless = any(bound < 0 for bound in named) or not any(number(body.get(name)) > 0 for name in limits)
-    return 10**7 if endless else int(max(named) * max(1.0, number(body.get("n"))))
+    named = listed(*limits, "n_predict", "options.num_predict", "generationConfig.maxOutputTokens")
+    budgets = listed(
+        *("reasoning.max_tokens", "thinking.budget_tokens", "thinking_budget", "chat_template_kwargs.thinking_budget"),
+        "options.budget_tokens",
+    )
+    endless = any(bound < 0 for bound in (*named, *budgets)) or not any(number(body.get(name)) > 0 for name in limits)
+    answers = max(1.0, *listed(*REPEATS, "generationConfig.candidateCount"), 1.0)
+    return 10**7 if endless else int((max(named) + max(0.0, *budgets, 0.0)) * answers)
 
 
 QUESTIONS: dict[str, dict[str, Any]] = {
