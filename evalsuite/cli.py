@@ -37,7 +37,7 @@ MODULES = {
 """Modules of the subcommands that are not implemented in the module `commands.COMMAND`."""
 
 TABLE = """
-init                       write a first case and a gate into a project; with --ci a CI workflow that is proven
+init                       write a first case and a gate into a project; with --ci, write and prove a CI workflow
 doctor                     check, before a run spends anything, what works here: model, key, sandbox, extras, disk
 plan                       estimate, before anything is paid, what a suite will cost and which loss it can show
 report                     print a run's report, computed again from its records

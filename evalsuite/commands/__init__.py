@@ -19,7 +19,7 @@ SHARED = """
 --reports DIR        folder of the runs (default: reports)
 name=RUN             a run's name or folder, or `last`
 --code PATH          file or folder of the suite that may be imported, for a benchmark's own report and for derived
-    metrics of parts of a run; without --code no test file is imported, since a run may come from anybody
+    metrics of parts of a run; without --code no test file is imported, because a run may come from anybody
 --to FOLDER          also write report.md, report.html, summary.json, comment.md and pictures to this folder; the run's
     own files do not change
 --criteria QUESTION  the question about each answer, as in rubric(...); default: the scorers that the cases declare

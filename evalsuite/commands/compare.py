@@ -145,7 +145,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     --reference RUN*  run with which every later release is compared; may be repeated (default: the first release)
     --to DIR          folder for history.md, page and pictures (default: reports/history)
 
-    The exit status is 11 where the newest release has drifted from a reference.
+    The exit status is 11 if the newest release has drifted from a reference.
     """
     add_arguments(parser, table, to=Path)
 

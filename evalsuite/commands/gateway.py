@@ -46,12 +46,12 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
         texts
     --store FILE|URL           store of the answers: a file (default: gateway.sqlite), or
         postgresql://USER@HOST/DATABASE for several gateways (extra `postgres`; the password in PGPASSWORD)
-    --max-age HOURS            age up to which a stored answer is given again, so that a change of the model is noticed
+    --max-age HOURS            hours for which a stored answer is reused, so that a change of the model is noticed
         (default 24; inf: no limit)
-    --upstream URL[,KEY_ENV]*  a model server that may be asked, with the variable of its key where that is not
-        OPENAI_API_KEY; may be repeated, and the first serves programs that name none (default: OPENAI_BASE_URL, or
+    --upstream URL[,KEY_ENV]*  a model server that may be called, with the variable of its key if this is not
+        OPENAI_API_KEY; may be repeated. The first serves programs that name no server (default: OPENAI_BASE_URL, or
         OpenAI)
-    --model MODEL*             serve these models only; may be repeated. local:, function: and the like have to be named
+    --model MODEL*             serve only these models; may be repeated. local: and function: models must be named
 
     The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions connect by
     --gateway URL, other programs by OPENAI_BASE_URL=URL/v1. A session sends the token in EVALSUITE_GATEWAY_TOKEN,

@@ -45,14 +45,14 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     --reports RUN
     --judge MODEL*     a judge; may be repeated, to compare
     --criteria --scale
-    --passes SCORE     the least score that passes (default: the best)
+    --passes SCORE     lowest score that passes (default: the best score)
     --benchmark NAME   the benchmark whose answers are judged, if the run has several
-    --score NAME*      a score of the judge, where the cases declare several; may be repeated (default: all)
+    --score NAME*      a score of the judge, if the cases declare several; may be repeated (default: all)
     --people FILE*     a sheet of `evalsuite judge sheet`; may be repeated
     --gate CONDITION*  a condition for every judge, such as 'judge.kappa >= 0.6 @95%%'; may be repeated. The exit status
         is 10 if a gate is missed, and 12 if a gate has no data or no answer of a judge could be read
-    --probes N         cases per kind of mutation test, drawn at random, each with some 20 to 35 calls in all; 0 makes
-        none (default: 20)
+    --probes N         random cases per kind of mutation test, each with about 20 to 35 calls; 0 makes no tests
+        (default: 20)
     """
     add_arguments(parser, table, required=("judge",), passes=float, people=Path, probes=(whole_number(0), 20))
     add_options(parser, TAKEN)

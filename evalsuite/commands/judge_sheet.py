@@ -50,9 +50,9 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     --reports RUN
     --cases N          number of cases (default: 50)
     --seed N           seed of the random choice of cases (default: 0)
-    --benchmark NAME   take cases of this benchmark alone
+    --benchmark NAME   take cases of this benchmark only
     --criteria --scale
-    --random           draw all cases alike, also where judges disagree (for kappa and rho)
+    --random           draw all cases with equal probability, even if judges disagree (for kappa and rho)
     --equally TAG,...  draw equally many cases for each value of these tags, such as domain,bucket
     --score NAME       the judge's score that people give (default: the first)
     -o --output FILE   a table, or a page if FILE ends with .html (default: labels.csv, and labels.html beside it)

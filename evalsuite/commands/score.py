@@ -148,7 +148,7 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
         scores 1 and every corruption scores less
     --to FILE          also write the tables as Markdown
     --plot FILE        also draw the correlations, as .svg or .png (extra `plots`)
-    --judgements FILE  store of the answers of --model, so that none is paid for twice (default: judgements.sqlite)
+    --judgements FILE  store of the answers of --model, so that no answer is paid for twice (default: judgements.sqlite)
     """
     add_arguments(parser, table, what=["tables"], files=Path, to=Path, plot=Path, judgements=Path("judgements.sqlite"))
     judge = parser.add_argument_group("a judge", "With --model, the model's P-Score is measured beside the metrics.")

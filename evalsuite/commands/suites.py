@@ -18,8 +18,8 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     --baseline RUN  earlier run whose usage and variance are expected again
     --detect LOSS   loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)
     --model MODEL*  model to be asked, for its price; may be repeated
-    --epochs K      times each sample is to be asked
-    --limit N       samples per benchmark at most
+    --epochs K      how often each sample is asked
+    --limit N       maximum number of samples per benchmark
     --reports DIR   folder of the runs (default: reports)
 
     The command runs `pytest --plan SUITE`; any other option of pytest may follow after --.
@@ -56,7 +56,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the suite, and the session options that the command checks."""
     table = """
     suite=PATH*         the suite, as for pytest: cases/
-    --without-programs  a missing sandbox is not a fault: no case runs programs that a model writes
+    --without-programs  accept a missing sandbox, because no case runs programs that a model writes
     """
     add_arguments(parser, table)
     parser.description = (

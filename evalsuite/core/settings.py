@@ -121,8 +121,8 @@ model MODEL  the model under test: gpt-4 (OpenAI, or any compatible server at --
 model_base_url URL  where the model is served, for example http://127.0.0.1:8000/v1
 model_param NAME=VALUE  generation parameter for every call to the model; it overrides the benchmark's own:
     --model-param temperature=0.7; may be repeated
-answers FILE  score ready-made answers in a model's place, and ask none: JSON lines with `id` and `answer` (and
-    `benchmark`, where two share an id)
+answers FILE  score the answers of this file instead of asking a model: JSON lines with `id` and `answer` (and
+    `benchmark`, if two benchmarks share an id)
 judge_model MODEL  the model that judges answers, named like --model; default: no judge
 judge_base_url URL  where the judge is served
 user_model MODEL project  the model that plays users in conversations, named like --model; default: the judge
@@ -133,16 +133,16 @@ judge_key_env NAME project fresh  environment variable with the key for the judg
 user_key_env NAME project fresh  environment variable with the key for the server of the model that plays users
 judge_param NAME=VALUE  generation parameter for every call to the judge; it overrides the scorer's own: --judge-param
     max_tokens=2048; may be repeated
-gateway URL fresh  ask by way of gateways started with `evalsuite gateway`, which hold store, limits and keys for many
-    sessions; several, separated by commas, share the requests. A token goes into EVALSUITE_GATEWAY_TOKEN
-batch  ask by the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered for
+gateway URL fresh  call models through gateways started with `evalsuite gateway`, which hold store, limits and keys for
+    many sessions. Several gateways, separated by commas, share the requests. EVALSUITE_GATEWAY_TOKEN holds the token
+batch  use the server's batch interface (/v1/batches), at half the price and within a day: requests are gathered for
     a few seconds, sent together, and waited for; each further step of an episode is a further batch
-share_greedy project  let equal requests with temperature 0 share one answer over all cases and epochs, which is paid
-    once; by default each request of a case is a draw of its own
-detach fresh  with --batch, end once everything is sent, with status 13; --resume last goes on, as often as need be
-max_connections N >=1  calls in flight at most, in all processes together (default 32)
-max_rpm N >=0.001  requests per minute at most
-max_tpm N >=0.001  tokens per minute at most
+share_greedy project  let equal requests with temperature 0 share one answer over all cases and epochs; the answer is
+    paid once. By default, each request of a case gets a separate answer
+detach fresh  with --batch, end with status 13 once everything is sent; --resume last continues
+max_connections N >=1  maximum number of calls in flight, in all processes together (default 32)
+max_rpm N >=0.001  maximum number of requests per minute
+max_tpm N >=0.001  maximum number of tokens per minute
 patience SECONDS fresh  seconds before a call gives up on a server that is down or refuses for lack of capacity (default
     900)
 connect_timeout SECONDS project fresh >=0.001  seconds to wait for a connection to be established (default 30)
@@ -151,24 +151,24 @@ silence_timeout SECONDS project fresh >=0.001  seconds that a server may be sile
 call_timeout SECONDS project fresh >=0.001  seconds that one call may take in total (default 1800)
 max_answer_mb N project fresh >=0.001  largest answer accepted, in MiB after decompression; a larger one is cut off
     while it arrives (default 64)
-max_cost USD  spend limit in US dollars, over all sessions of a run: a call that might exceed it is not made, and the
-    remaining cases are errors
+max_cost USD  spend limit in US dollars, over all sessions of a run: a call that might exceed the limit is not made, and
+    the remaining cases are errors
 price MODEL=PROMPT/COMPLETION  a model's price in US dollars per million tokens, instead of the shipped table's: --price
     gpt-4=30/60; may be repeated
 prices FILE project fresh  TOML file of models' prices, such as "gpt-6-sol" = [2.0, 10.0] for prompt and completion in
-    US dollars per million tokens, in place of the shipped ones; --price goes before it
-limit N >=1  samples per benchmark at most, chosen by --seed; all modes of a benchmark get the same ones
+    US dollars per million tokens, instead of the shipped prices; --price takes precedence
+limit N >=1  maximum number of samples per benchmark, chosen by --seed; all modes of a benchmark get the same samples
 epochs K >=1  how often each sample is asked, each time as a separate case (default 1)
 seed N  seed of every random choice (default 0)
-data DIR  folder with a subfolder per benchmark, named after it, that holds its official files; a benchmark without a
-    subfolder uses its shipped samples
-mode [BENCHMARK=]MODE  mode in which a benchmark runs: treb=pot, or a bare name for every benchmark that has it; may be
-    repeated; an unknown name lists the available ones
-program_env NAME|FILE project  what programs that a model writes may import: own (this environment's packages),
-    treb-2025 (pandas 2.2.3 and what else TReB was released with), or a file of requirements; the last two are built by
-    uv once. Default: treb-2025 for TReB's official files, otherwise own
-sandbox TIER fresh  what holds programs that a model writes: auto (default: bubblewrap, else Landlock, on this machine),
-    bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server
+data DIR  folder of official files, with one subfolder per benchmark that has the benchmark's name; a benchmark without
+    a subfolder uses its shipped samples
+mode [BENCHMARK=]MODE  mode in which a benchmark runs: treb=pot, or a bare name for every benchmark with this mode; may
+    be repeated; an unknown name lists the available modes
+program_env NAME|FILE project  packages for programs that a model writes: own (this environment's packages), treb-2025
+    (pandas 2.2.3 and the other packages of TReB's release), or a file of requirements; uv builds the last two once.
+    Default: treb-2025 for TReB's official files, otherwise own
+sandbox TIER fresh  isolation of programs that a model writes: auto (the default: bubblewrap or else Landlock, on this
+    machine), bubblewrap, landlock, docker:IMAGE, or the address of a SandboxFusion server
 run NAME fresh  name of this run's folder (default: date, time and model)
 otel fresh  send OpenTelemetry spans of cases, calls and scores to OTEL_EXPORTER_OTLP_ENDPOINT (extra `otel`)
 reports DIR fresh  folder that holds the runs (default: reports)
@@ -180,24 +180,24 @@ gate CONDITION  a condition that decides the exit status: 'head_to_tail.accuracy
     'head_to_tail[tail].hallucination <= 0.2 @95%%', 'accuracy no worse than main by 0.02', 'cost per case <= $0.01';
     may be repeated, and adds to the gates of the ini file
 only_gate CONDITION fresh  like --gate, but instead of the gates of the ini file; may be repeated
-min_paired SHARE project  share of the questions that run and baseline must have in common; below it the run is
-    incomplete (default 0.9)
+min_paired SHARE project  minimum share of the questions that run and baseline have in common; with fewer, the run
+    is incomplete (default 0.9)
 accept_change CHANGE project  what may differ from the baseline: scorers, prompt, params; otherwise a metric whose
     questions differ in one of these is not compared (status 12)
 quarantine FILE project  cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason
     and until (the last day); they are asked and shown, but gates and the comparison with a baseline leave them out
-plan fresh  ask nothing: print what the collected cases will take and, with --baseline, which loss they can show
+plan fresh  call no model: print what the collected cases will cost and, with --baseline, which loss they can show
 detect LOSS project fresh  for --plan, the loss to be shown with a power of 80%%, as a share of a metric's range
     (default 0.02)
 partial fresh  let the cases that -k, -m, --lf or node ids select decide the status alone, without gates; otherwise a
     gate on some of a benchmark's cases is not decided (12)
 inject FAULT  play faults of the model under test, drawn by --seed: status=529:5%%, latency=10s:1%%, cut=2%% or
-    malformed_tool_call=3%%; may be repeated; the tag `fault` tells the cases that met one
+    malformed_tool_call=3%%; may be repeated; the tag `fault` marks the affected cases
 shard K/N  this machine's part of the cases, for example 3/8; `evalsuite runs merge` joins the parts
 stop_when_decided project now=--until-decided  what --until-decided means without --max-cost
-until_decided  run the cases in random order and stop as soon as every gate is decided either way; with --max-cost, go
-    on where gates are still open, with the samples beyond --limit and then with more epochs (--epochs at most, default
-    5), until that is spent
+until_decided  run the cases in random order and stop as soon as every gate is decided either way; with --max-cost,
+    continue open gates with the samples beyond --limit and then with more epochs (at most --epochs, default 5), until
+    the limit is spent
 max_error_share SHARE project  share of errors among a gated benchmark's cases that its gates tolerate (default 0.01)
 allow_plain_workers project fresh  let --tx socket=HOST:PORT reach another host over plain TCP, which anybody on the way
     can read and change; prefer --tx ssh=HOST, or a tunnel
