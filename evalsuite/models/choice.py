@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import SHIPPED, find_target, list_names, load_target
@@ -60,7 +59,9 @@ def import_client(model: str) -> None:
     """Import a model's client ahead of the first call, because importing openai's client takes most of a second."""
     kind, colon, _ = model.partition(":")
     if not colon or find_target("evalsuite.models", kind) is None:
-        import_module("evalsuite.models.openai_client")
+        from evalsuite.models import openai
+
+        openai.import_client()
 
 
 def needs_outside_code(model: str) -> bool:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from contextlib import suppress
 from dataclasses import replace
+from importlib.machinery import PathFinder
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -25,7 +28,10 @@ from evalsuite.models.failures import make_error, read_exhaustion, read_server_m
 from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
     from openai import AsyncOpenAI
 
@@ -42,6 +48,9 @@ APIS = {
     "responses": ("/responses", responses_format),
 }
 """For each value of the parameter `api`: the path, and the module that writes requests and reads answers."""
+
+UNUSED_TYPES = frozenset({"openai.types", "openai.types.responses"})
+"""Packages of openai with the classes of its typed layer, most of which no call of evalsuite needs."""
 
 LARGEST_FILE = 2**30  # Maximum bytes of a batch's output, which has at most 50,000 answers.
 SHORTEST_SECRET = 8  # Minimum characters of a masked secret, because shorter text may be part of a word.
@@ -119,7 +128,7 @@ class OpenAIBackend:
         async with self._opening:
             if self._calls is None:
                 # Import in a thread, so that other tasks continue; the import takes a second.
-                package = await asyncio.to_thread(_import_client)
+                package = await asyncio.to_thread(import_client)
                 self._calls = package.OpenAICalls(self._address, self._access)
         return self._calls
 
@@ -257,10 +266,57 @@ def _raise_failure(outcome: T | Exception) -> T:
     return outcome
 
 
-def _import_client() -> Any:
-    from evalsuite.models import openai_client
-
+def import_client() -> Any:
+    """Import the openai package, but its types only when they are first used, because they take half of the time."""
+    finder: Any = LateFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        from evalsuite.models import openai_client
+    finally:
+        sys.meta_path.remove(finder)
     return openai_client
+
+
+class LateFinder:
+    """Finds the packages `UNUSED_TYPES`, and lets Python execute each when somebody first reads one of its names."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
+        spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LateLoader(spec.loader)
+        return spec
+
+
+class LateLoader:
+    """Executes a package when somebody first reads one of its names. Its modules can be imported before.
+
+    `importlib.util.LazyLoader` would execute the package as soon as one of its modules is imported.
+    """
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        names, executing = vars(module), set[int]()
+
+        def find_name(name: str) -> Any:
+            # Do not lock, because a lock could block imports in other threads. These packages only import names, so
+            # two threads may both execute one.
+            if (thread := get_ident()) not in executing:
+                executing.add(thread)
+                try:
+                    self._loader.exec_module(module)
+                finally:
+                    executing.discard(thread)
+                names.pop("__getattr__", None)
+            if name not in names:
+                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+            return names[name]
+
+        names["__getattr__"] = find_name
 
 
 def _parse_json(content: bytes) -> Any:

@@ -88,3 +88,34 @@ def test_the_client_of_servers_is_imported_ahead_for_models_of_servers_alone(mod
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == imported
+
+
+LATE_TYPES = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from evalsuite.models.choice import import_client
+
+import_client("gpt-4")
+import openai
+
+print("openai.types.responses.response" in sys.modules, "openai.types.batch" in sys.modules)
+together = Barrier(4)
+
+
+def read_types(_):
+    together.wait()
+    from openai.types.responses import Response
+
+    return Response.__name__, openai.types.Batch.__name__
+
+
+print({*ThreadPoolExecutor(4).map(read_types, range(4))})
+print(hasattr(openai.types, "Nonsense"), openai.OpenAI(api_key="x").responses.__class__.__name__)
+"""
+
+
+def test_types_of_the_openai_package_are_loaded_once_any_thread_uses_them() -> None:
+    result = subprocess.run([sys.executable, "-c", LATE_TYPES], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["False False", "{('Response', 'Batch')}", "False Responses"]
