@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
-from statistics import fmean, pvariance
 from typing import Any
 
 from evalsuite.core.types import CANARY, SIGNATURES
@@ -309,6 +308,8 @@ def _compute_jackknife(
 def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
     if not pairs:
         return math.nan
+    from statistics import fmean, pvariance
+
     people, judge = zip(*pairs, strict=True)
     chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2
     return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
-from evalsuite.metrics import numbers, text
-from evalsuite.metrics.denotation import denotation_match
+from evalsuite.metrics import text
 from evalsuite.metrics.text import exact_match as same_text
 
 if TYPE_CHECKING:
@@ -81,7 +80,9 @@ def numeric_match() -> TargetScorer:
 
 
 def _match_any_number(answer: str, targets: text.Targets) -> float:
-    return max(numbers.numeric_match(answer, target) for target in _list_targets(targets))
+    from evalsuite.metrics.numbers import numeric_match
+
+    return max(numeric_match(answer, target) for target in _list_targets(targets))
 
 
 def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:
@@ -97,6 +98,8 @@ def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer
 
 
 def _match_denotation(answer: str, targets: text.Targets, **how: bool) -> float:
+    from evalsuite.metrics.denotation import denotation_match
+
     wanted = str(targets) if isinstance(targets, (str, int, float)) else _list_targets(targets)
     return denotation_match(answer, wanted, **how)
 

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.output.reports.judges import make_judge_tables
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.built_in import find_built_in_metric
 from evalsuite.results.runs import get_failure
@@ -47,7 +46,12 @@ def make_generic_section(
     ]
     if len(runs) == 1:
         blocks += _tabulate_by_tag(name, runs[0], metrics)
-    return Section(title, [*blocks, *make_judge_tables(runs)])
+    # Import only for cases with facts, because judges store ballots and labels there.
+    if any(row.facts for run in runs for row in run.tally):
+        from evalsuite.output.reports.judges import make_judge_tables
+
+        blocks += make_judge_tables(runs)
+    return Section(title, blocks)
 
 
 def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
