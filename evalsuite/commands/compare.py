@@ -129,7 +129,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
     write_lines(["", *differing[: options.most], *([] if differing else ["no cell differs"])])
     if len(differing) > options.most:
         sys.stdout.write(f"... and {len(differing) - options.most} more (--most)\n")
-    write_page([score], options.html)
+    write_page([(options.first.name, score)], options.html)
     return 0
 
 

@@ -43,8 +43,9 @@ def add_score_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_score(options: argparse.Namespace) -> int:
     """Print one pair's score, format checks, diff and signature, or one line for each pair of `--pairs`."""
-    if (options.pairs is None) == (options.reference is None or options.prediction is None):
-        options.parser.error("give --reference and --prediction, or --pairs")
+    sides = [side is not None for side in (options.reference, options.prediction)]
+    if (any(sides) if options.pairs else not all(sides)) or (options.json and options.csv):
+        options.parser.error("give --reference and --prediction, or --pairs; and at most one of --json and --csv")
     if options.pairs is None:
         pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
         scored = [(options.prediction.name, score_pair(pair, options.format, any_order=options.any_order))]
@@ -62,7 +63,7 @@ def run_score(options: argparse.Namespace) -> int:
         _print_table(scored)
     else:
         show_score(scored[0][1])
-    write_page([score for _, score in scored], options.html)
+    write_page(scored, options.html)
     return 0
 
 
@@ -72,12 +73,12 @@ def show_score(score: TableScore) -> None:
     sys.stdout.write(f"{score.show(colour=colour)}\n")
 
 
-def write_page(scores: Sequence[TableScore], file: Path | None) -> None:
-    """Write the diffs as an HTML page, if a file is named."""
+def write_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> None:
+    """Write the diffs with their names as an HTML page, if a file is named."""
     if file:
         from evalsuite.metrics.tables.table_score import write_html_page
 
-        file.write_text(write_html_page(*scores), "utf-8")
+        file.write_text(write_html_page(scored), "utf-8")
 
 
 def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = False) -> TableScore:
@@ -93,9 +94,9 @@ def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = F
 
 
 def read_table(path: Path) -> str:
-    """Read a text file in UTF-8."""
+    """Read a text file in UTF-8, without the byte order mark that some editors write first."""
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
 
@@ -106,7 +107,7 @@ def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
     for where, pair in pairs:
         if not {"prediction", "reference"} <= pair.keys():
-            raise DatasetError(path, where, "another value", "{prediction, reference}")
+            raise DatasetError(path, where, f"fields {', '.join(pair)}", "{prediction, reference}")
         yield str(pair.get("id", where.removeprefix("line "))), dict(pair)
 
 
@@ -131,7 +132,9 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     for name, numbers in [*((name, _list_numbers(score)) for name, score in scored), ("mean", means)]:
         value, content, form = numbers
         write(f"{replace_control_characters(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
-    write(f"\n{scored[0][1].signature}\n")
+    write("\n")
+    for signature in dict.fromkeys(score.signature for _, score in scored):
+        write(f"{signature}\n")
 
 
 SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown", ".txt": "markdown"}
@@ -212,7 +215,7 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
     from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:
-        yield path.stem, path.read_text("utf-8"), SUFFIXES[path.suffix]
+        yield path.stem, read_table(path), SUFFIXES[path.suffix]
     elif path.suffix == ".json" and (written := find_format(path)):
         for place, item in enumerate(read_items(path)):
             yield f"{written}-{place:03}", item.output, written

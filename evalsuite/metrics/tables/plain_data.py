@@ -66,8 +66,8 @@ def _is_flat_record(record: Mapping[str, Any]) -> bool:
 
 
 def write_as_markup(table: Any, markup: Format) -> str:
-    """Write a pandas or polars frame, a list of rows or a list of records as markup; a text is returned unchanged."""
-    return table if isinstance(table, str) else write_table(_list_rows(table), markup)
+    """Write a pandas or polars frame, a list of rows or of records as markup; a text only loses a byte order mark."""
+    return table.removeprefix("\ufeff") if isinstance(table, str) else write_table(_list_rows(table), markup)
 
 
 def _list_rows(table: Any) -> list[list[str]]:

@@ -1,6 +1,6 @@
 """Published metrics for tables: TEDS, GriTS, RMS and the F1 of names and cells, each as the mean over wanted tables.
 
-A wanted table without a predicted table counts 0.0.
+A wanted table without a predicted table counts 0.0. Prediction, reference and format are those of `table_score`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalsuite.metrics.tables.grid import Format
-
     Rewards = NDArray[np.float64]
     TableElement = tuple[str, ...]
     Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted elements.
 
 
-def _make_table_pairs(prediction: str, reference: str, markup: Format) -> list[tuple[CellGrid | None, CellGrid]]:
+def _make_table_pairs(prediction: Any, reference: Any, markup: str | None) -> list[tuple[CellGrid | None, CellGrid]]:
     match = match_tables(prediction, reference, format=markup)
     return [
         (
@@ -63,7 +61,7 @@ def _divide_or_zero(part: float, whole: float) -> float:
 
 
 def _mean_over_tables(
-    prediction: str, reference: str, markup: Format, compare: Callable[[CellGrid, CellGrid], Matched]
+    prediction: Any, reference: Any, markup: str | None, compare: Callable[[CellGrid, CellGrid], Matched]
 ) -> F1:
     pairs = _make_table_pairs(prediction, reference, markup)
     return F1.mean([compare(predicted, wanted) if predicted else (0.0, 0, 0) for predicted, wanted in pairs])
@@ -93,7 +91,7 @@ class TableNode:
     children: list[TableNode] = field(default_factory=list)  # The child elements; cells have none.
 
 
-def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+def teds(prediction: Any, reference: Any, *, format: str | None = None) -> float:  # noqa: A002
     """Compute TEDS, the edit distance between two tables as trees of rows and cells.
 
     Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation (arXiv
@@ -108,7 +106,7 @@ def teds(prediction: str, reference: str, *, format: Format) -> float:  # noqa: 
     return _compute_teds(prediction, reference, format, with_content=True)
 
 
-def teds_structure(prediction: str, reference: str, *, format: Format) -> float:  # noqa: A002
+def teds_structure(prediction: Any, reference: Any, *, format: str | None = None) -> float:  # noqa: A002
     """Compute TEDS of the tables' structure, without the cells' text; often called TEDS-Struct or S-TEDS.
 
     Raises:
@@ -117,7 +115,7 @@ def teds_structure(prediction: str, reference: str, *, format: Format) -> float:
     return _compute_teds(prediction, reference, format, with_content=False)
 
 
-def _compute_teds(prediction: str, reference: str, markup: Format, *, with_content: bool) -> float:
+def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_content: bool) -> float:
     match = match_tables(prediction, reference, format=markup)
     sides = (match.predicted, match.wanted)
     if all(side.markup == "html" for side in sides) and (trees := [_read_html_trees(side.text) for side in sides])[1]:
@@ -258,7 +256,7 @@ MOST_COMPARISONS = 20_000_000
 Box = tuple[int, int, int, int]
 
 
-def grits_content(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
+def grits_content(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  # noqa: A002
     """Compute the GriTS of content, which compares cells by difflib's ratio.
 
     Source: Smock, Pesala and Abraham, GriTS: Grid table similarity metric for table structure recognition
@@ -275,7 +273,7 @@ def grits_content(prediction: str, reference: str, *, format: Format) -> F1:  # 
     )
 
 
-def grits_topology(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
+def grits_topology(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  # noqa: A002
     """Compute the GriTS of topology, which compares cells by the overlap of the positions that they cover.
 
     Raises:
@@ -374,7 +372,7 @@ NUMBER_THRESHOLD = 0.1
 MOST_POINTS = 2_000
 
 
-def rms(prediction: str, reference: str, *, format: Format) -> F1:  # noqa: A002
+def rms(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  # noqa: A002
     """Compute the F1 of RMS, for the predicted table or its transpose, whichever is higher.
 
     RMS compares tables as sets of mappings from the names of a row and a column to a value. Source: Liu et al.,
@@ -457,10 +455,10 @@ class CellF1:
 
 
 def cell_f1(
-    prediction: str,
-    reference: str,
+    prediction: Any,
+    reference: Any,
     *,
-    format: Format,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     similarity: Literal["exact", "chrf"] = "exact",
 ) -> CellF1:
     """Compare the names and cells of each wanted table with those of its predicted table; return the mean F1 values.

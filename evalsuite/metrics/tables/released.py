@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables.grid import FORMATS, VARIANTS
+from evalsuite.metrics.tables.grid import VARIANTS
 from evalsuite.metrics.tables.html import WHITELIST, parse_html
+from evalsuite.metrics.tables.readings import read_format
 from evalsuite.metrics.tables.sequences import compute_levenshtein_similarity, compute_matching_ratio
 
 if TYPE_CHECKING:
@@ -374,7 +375,7 @@ def h_score(
     prediction: str,
     reference: str,
     *,
-    format: Format,  # noqa: A002 - the word of the contract
+    format: str,  # noqa: A002 - the word of the contract
     variant: Variant = "released",
 ) -> HScore:
     """Score a predicted table as the scripts released with Struc-Bench do.
@@ -406,11 +407,8 @@ def h_score(
             'h_score(variant="standard") was removed because it agrees little with people (r = 0.29); '
             "use table_score(prediction, reference, format=...), which has .content and .form"
         )
-    if format not in FORMATS or variant not in VARIANTS:
-        raise ValueError(
-            f"h_score has the formats {', '.join(FORMATS)} and the variant {', '.join(VARIANTS)}, "
-            f"not {format!r} and {variant!r}"
-        )
-    compute, content, form = METHODS[format]
+    if variant not in VARIANTS:
+        raise ValueError(f"h_score has the variant {', '.join(VARIANTS)}, not {variant!r}")
+    compute, content, form = METHODS[read_format(format)]
     values = compute(prediction, reference)
     return HScore(sum(values[name] for name in content), sum(values[name] for name in form), values)

@@ -32,6 +32,7 @@ from evalsuite.metrics.tables.readings import (
 if TYPE_CHECKING:
     from evalsuite.metrics.tables.cells import CellVerdict
     from evalsuite.metrics.tables.content import TablePair, ValueGrid
+    from evalsuite.metrics.tables.grid import Format
 
     Place = tuple[int | None, int | None]
 
@@ -45,6 +46,7 @@ class TableMatch:
     predicted: MarkupReading
     wanted: MarkupReading
     content: ContentComparison
+    format: Format  # The format that the reference should have.
 
     @cached_property
     def facts(self) -> tuple[FormFact, ...]:
@@ -176,13 +178,7 @@ def table_score(
         ValueError: the format is unknown.
         TypeError: the prediction or the reference is neither a text nor a table.
     """
-    if format is None:
-        texts = (side for side in (reference, prediction) if isinstance(side, str))
-        markup = detect_format(next(texts, "<table>"))
-    else:
-        markup = read_format(format)
-    prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
-    match = match_tables(prediction, reference, format=markup, row_order=row_order, column_order=column_order)
+    match = match_tables(prediction, reference, format=format, row_order=row_order, column_order=column_order)
     overlap, facts = match.content.overlap, match.facts
     by_name: dict[str, list[bool]] = {}
     for fact in facts:
@@ -197,7 +193,7 @@ def table_score(
     if not (row_order and column_order):
         order += f"|assigned:{MOST_ASSIGNED}"
     signature = (
-        f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{markup}|cells:value+signs+lcs"
+        f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{match.format}|cells:value+signs+lcs"
         f"|order:{order}|value:content*(3*content+printed_form)/4"
     )
     return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)
@@ -238,15 +234,23 @@ def table_scores(
 
 
 def match_tables(
-    prediction: str,
-    reference: str,
+    prediction: Any,
+    reference: Any,
     *,
-    format: str,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableMatch:
-    """Read both sides, align tables, rows and columns, and return the best-scoring of the possible readings."""
-    markup = read_format(format)
+    """Read both sides, align tables, rows and columns, and return the best-scoring of the possible readings.
+
+    The arguments are those of `table_score`.
+    """
+    if format is None:
+        texts = (side for side in (reference, prediction) if isinstance(side, str))
+        markup = detect_format(next(texts, "<table>"))
+    else:
+        markup = read_format(format)
+    prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
     order = {"row_order": row_order, "column_order": column_order}
     wanted = read_wanted(reference, markup)
     if not wanted.tables:
@@ -266,7 +270,7 @@ def match_tables(
     for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:
         content = compare_content(reading.tables, wanted.tables, **order)
         found = (content, content.find_displaced())
-        matches += (TableMatch(reading, wanted, comparison) for comparison in found if comparison)
+        matches += (TableMatch(reading, wanted, comparison, markup) for comparison in found if comparison)
     return max(matches, key=attrgetter("value"))
 
 
@@ -386,19 +390,20 @@ def replace_control_characters(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
 
-def write_html_page(*scores: TableScore) -> str:
-    """Write scores as a complete HTML page."""
-    return PAGE.format(body="\n".join(map(_render_block, scores)))
+def write_html_page(scores: Iterable[tuple[str, TableScore]]) -> str:
+    """Write scores with their names as a complete HTML page."""
+    return PAGE.format(body="\n".join(_render_block(score, f"{name}: ") for name, score in scores))
 
 
-def _render_block(score: TableScore) -> str:
+def _render_block(score: TableScore, name: str = "") -> str:
     facts = "".join(
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(replace_control_characters(fact.text))}</li>"
         for fact in score.facts
     )
     tables = "".join(map(_render_table, score.compared))
     return (
-        f'<div class="evalsuite-tables"><style>{STYLE}</style><h1>Table score {score.value:.3f}</h1>\n'
+        f'<div class="evalsuite-tables"><style>{STYLE}</style>'
+        f"<h1>{html.escape(replace_control_characters(name))}table score {score.value:.3f}</h1>\n"
         f"<p>Content {score.content:.3f}, form {score.form:.3f}. A cell that differs shows the predicted text struck "
         "through and the wanted text after it; red cells are missing, violet ones were not wanted.</p>\n"
         f"{tables}\n<h2>Form</h2><ul>{facts}</ul>\n<p><code>{html.escape(score.signature)}</code></p></div>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,9 +12,11 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.errors import ScoringError
+from evalsuite.metrics import tables
 from evalsuite.metrics.tables import table_score, table_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ROWS = [["Team", "Wins"], ["Gulls", "8"], ["Otters", "4"]]
@@ -47,6 +50,22 @@ def test_aliases_name_formats_and_anything_else_is_refused() -> None:
     assert table_score(ANSWER, WANTED, format="md") == table_score(ANSWER, WANTED, format="markdown")
     with pytest.raises(TypeError, match="not int"):
         table_score(5, WANTED)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [tables.teds, tables.teds_structure, tables.grits_content, tables.grits_topology, tables.rms, tables.cell_f1],
+)
+def test_published_metrics_take_tables_and_formats_as_the_table_score_does(metric: Callable[..., object]) -> None:
+    expected = metric(ANSWER, WANTED, format="markdown")
+    assert metric(ANSWER, WANTED) == metric(ANSWER, WANTED, format="md") == expected
+    rows = [["Team", "Wins"], ["Gulls", 8], ["Otters", 4]]
+    assert metric(rows, rows) == metric(WANTED, WANTED)
+
+
+def test_the_released_h_score_takes_aliases_of_formats() -> None:
+    tex = r"\begin{tabular}{l} a \\ b \end{tabular}"
+    assert tables.h_score(tex, tex, format="tex") == tables.h_score(tex, tex, format="latex")
 
 
 def test_each_cell_says_where_it_stands_and_what_is_wrong() -> None:
@@ -101,7 +120,13 @@ def test_pairs_of_a_file_are_scored_as_a_table_csv_or_json(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "line 1"), ("[]", "line 1"), ("", "no line"), ('{"prediction": 1, "reference": "|a|"}', "not int")],
+    [
+        ("{", "line 1"),
+        ("[]", "line 1"),
+        ("", "no line"),
+        ('{"prediction": 1, "reference": "|a|"}', "not int"),
+        ('{"prediction": "|a|", "wanted": "|a|"}', "fields prediction, wanted"),
+    ],
 )
 def test_a_damaged_file_of_pairs_is_one_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
@@ -123,9 +148,30 @@ def test_a_diff_of_two_tables_lists_the_cells_that_differ(tmp_path: Path, capsys
     assert "no cell differs" in capsys.readouterr().out
 
 
-def test_score_tables_needs_a_pair_of_files_or_a_file_of_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_of_many_diffs_names_each_pair(tmp_path: Path) -> None:
+    pairs, page = tmp_path / "pairs.jsonl", tmp_path / "diffs.html"
+    records = [{"id": name, "prediction": ANSWER, "reference": WANTED} for name in ("<first>", "second")]
+    pairs.write_text("\n".join(map(json.dumps, records)))
+    assert main(["score", "tables", "--pairs", str(pairs), "--html", str(page)]) == 0
+    assert re.findall(r"<h1>(.+?): table score", page.read_text()) == ["&lt;first&gt;", "second"]
+
+
+def test_a_byte_order_mark_before_a_table_is_ignored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.md"
+    file.write_text(WANTED, "utf-8-sig")
+    assert main(["score", "tables", "--reference", str(file), "--prediction", str(file), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "a.md,1.0,1.0,1.0"
+    assert table_score(f"\ufeff{WANTED}", WANTED).value == table_score(WANTED, f"\ufeff{WANTED}").value == 1.0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--reference", "x"], ["--pairs", "x", "--prediction", "y"], ["--pairs", "x", "--json", "--csv"], []]
+)
+def test_score_tables_needs_a_pair_of_files_or_a_file_of_pairs(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        main(["score", "tables", "--reference", "x"])
+        main(["score", "tables", *arguments])
     assert "give --reference and --prediction, or --pairs" in capsys.readouterr().err
 
 
