@@ -88,9 +88,10 @@ class ValueGrid:
         return ValueGrid(list(zip(*self.texts, strict=True)))
 
     def is_transposed(self, other: ValueGrid) -> bool:
-        """Tell whether the first row shares more names with `other`'s first column than with `other`'s header row."""
-        first = set(self.rows[0]) - {""}
-        return len(first & {row[0] for row in other.rows}) > len(first & set(other.rows[other.head]))
+        """Tell whether the first row and column share more names with `other`'s first column and head, exchanged."""
+        top, side = set(self.rows[0]) - {""}, {row[0] for row in self.rows} - {""}
+        head, names = set(other.rows[other.head]), {row[0] for row in other.rows}
+        return len(top & names) + len(side & head) > len(top & head) + len(side & names)
 
     def compute_shared_values(self, other: ValueGrid) -> float:
         """Return the Dice coefficient of both tables' values, regardless of their positions."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 10  # Version of the score's definition, increased whenever a score can change.
+VERSION = 11  # Version of the score's definition, increased whenever a score can change.
 
 
 @dataclass(frozen=True)

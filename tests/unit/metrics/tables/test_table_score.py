@@ -73,6 +73,12 @@ def test_a_transposed_table_keeps_its_content_and_loses_form() -> None:
     assert {"order", "rows", "columns"} == {fact.name for fact in score.facts if not fact.fulfilled}
 
 
+def test_a_transposed_table_is_recognised_by_the_names_of_either_side() -> None:
+    rows = [["Day", "Gulls", "Terns"], *([f"june {day} 2020", f"{day}5", f"{day}7"] for day in range(1, 5))]
+    others = [[cell.replace("june ", "Jun. 0") for cell in row] for row in rows]
+    assert table_score([*map(list, zip(*others, strict=True))], rows).content == table_score(others, rows).content > 0.8
+
+
 def test_a_confusion_matrix_is_not_its_transpose() -> None:
     rows = [["", "cat", "dog"], ["cat", "7", "2"], ["dog", "3", "8"]]
     assert table_score([*map(list, zip(*rows, strict=True))], rows).content < 1.0
