@@ -99,15 +99,18 @@ def _mark_best(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_passage(passage: Passage) -> str:
-    """Render a passage; a model's text is verbatim in a folded block, and shortened unless `whole` is set."""
+    """Render a passage; a model's text is in a folded block, shortened unless `whole` is set.
+
+    Control characters are removed, because `cat report.md` would send them to a terminal.
+    """
     if not passage.folded:
         heading = f"### {escape_markdown(passage.title)}\n\n" if passage.title else ""
         return heading + passage.text
-    words = passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST)
+    words = CONTROL.sub("", passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST))
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
     # Escape the title as HTML and remove empty lines, because Markdown's escapes would be visible within HTML.
-    summary = html.escape(" ".join(passage.title.split()), quote=False)
+    summary = html.escape(" ".join(CONTROL.sub("", passage.title).split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 

@@ -119,8 +119,14 @@ def test_a_fence_never_ends_before_its_words_do(title: str, words: str) -> None:
     assert re.fullmatch("`{3,}", fence)
     # The first line that closes a fence as long as this one is the last but two.
     body = rest.removesuffix(f"\n{fence}\n\n</details>")
-    assert body == words
+    assert body == CONTROL.sub("", words)
     assert not re.search(rf"^ {{0,3}}`{{{len(fence)},}}\s*$", body, re.MULTILINE)
+
+
+def test_words_of_a_model_cannot_control_a_terminal_that_shows_the_report() -> None:
+    text = render_passage(Passage("\x1b[2Jtitle", "\x1b]0;x\x07 \u202e12\tand\n34", folded=True))
+    assert not any(char in text for char in "\x1b\x07\u202e")
+    assert "12\tand\n34" in text
 
 
 def test_words_of_a_model_are_cut_unless_they_are_wanted_whole() -> None:
