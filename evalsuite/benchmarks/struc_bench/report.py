@@ -204,7 +204,8 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
 ERRORS_NOTE = (
     "The share of outputs that have at least one such error. Structure: rows, columns or tables are missing, unwanted "
     "or in another place. Naming: rows or columns have other names. Element: a value differs, is missing or should not "
-    "be there. Element format: the value is right, but in another form."
+    "be there. Element format: the value is right, but in another form. In the paper's Figure 2, 3% of GPT-3.5's and "
+    "9% of GPT-4's outputs have no error; people found those errors, in answers to other prompts and items."
 )
 ABILITIES_NOTE = "How each is computed from the tables and the text: docs/struc_bench.md."
 
