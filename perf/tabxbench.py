@@ -3,7 +3,7 @@
     python perf/tabxbench.py FOLDER
 
 FOLDER is `tabxbench` of the repository CoRAL-ASU/TabXEval (MIT): `tables.json` has five changed copies of each table,
-and `gold_ranking.json` has five digits per table. Neither file nor paper (arXiv 2505.22176) states how the digits are
+and `gold_ranking.json` has five digits per table (paper: arXiv 2505.22176). The files do not state how the digits are
 read: as copies from best to worst, or as the rank of each copy. So both readings are shown; the first fits the tables
 better. Nothing in evalsuite is fitted to these rankings.
 """
