@@ -63,8 +63,8 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
         """Answer one request; cancel the request after its time-out."""
         if self._on_loop():
             raise SolverError(
-                "model.openai_sync() was used in an async function, where waiting would stop the answer it waits "
-                "for: use model.openai() and await, or make the function a plain one"
+                "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
+                "model.openai() and await, or make the function a plain one"
             )
         asked = asyncio.run_coroutine_threadsafe(self._ask(request, request.read()), self._loop)
         seconds = self._find_timeout(request)

@@ -62,8 +62,8 @@ def _patch(library: Any) -> None:
     def handle_request(self: Any, request: Any) -> Any:
         if _redirect(library, request) and _blocks():
             raise SolverError(
-                "a client that blocks was used in an async function, where waiting would stop the answer it waits "
-                "for: use AsyncOpenAI or AsyncAnthropic, or make the function a plain one"
+                "a client that blocks was used in an async function, where it would block the event loop for ever: use "
+                "AsyncOpenAI or AsyncAnthropic, or make the function a plain one"
             )
         return send(self, request)
 

@@ -248,8 +248,8 @@ class RayCluster:
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
         # Keep Ray from sending usage statistics.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Under `uv run`, Ray would start each worker by the same command in a copy of the suite that lacks the project.
-        # Workers without the project would die, and the run would never end.
+        # Under `uv run`, Ray would start each worker by `uv run` in a copy of the suite, which lacks the project.
+        # The workers would die, and the run would never end.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
         try:
             import ray

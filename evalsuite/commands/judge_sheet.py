@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label")
-BY_SPREAD = 0.25  # The share of a case's sampling probability that is proportional to the judges' disagreement.
+BY_SPREAD = 0.25  # Weight of the judges' disagreement in a case's sampling probability; 0 ignores it.
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:

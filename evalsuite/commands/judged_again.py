@@ -228,7 +228,7 @@ class _MutationTest:
     seed: int
 
     async def test_judge(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
-        """Return the outcome of each tested case, by metric (such as `detects_numbers`): 1.0 if the judge passes."""
+        """Return, for each metric such as `detects_numbers`, 1.0 for each case that the judge passes, otherwise 0.0."""
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}

@@ -136,7 +136,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
         dataset = _replace_by_traces(dataset, answers, benchmark.name)
     if not dataset.samples:
         raise SettingsError(
-            f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case it would hold for any model"
+            f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case, every model would pass"
         )
     if not isinstance(dataset.samples, SampleStream | LazySamples):
         for number, sample in enumerate(dataset.samples, 1):

@@ -326,8 +326,8 @@ def _find_statement(lines: Sequence[str], number: int) -> ast.stmt | None:
 def describe_assertion(error: AssertionError) -> str:
     """Describe a failed assertion as the first line of pytest's message, such as `assert 0.0 == 1.0`.
 
-    pytest rewrites assertions only in files that it imports as tests. In files that are not rewritten, assertions have
-    empty messages, so the values of a simple comparison are read from the frame that failed.
+    pytest rewrites assertions only in files that it imports as tests. In other files, assertions have empty messages,
+    so the values of a simple comparison are read from the frame that failed.
     """
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

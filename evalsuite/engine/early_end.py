@@ -76,7 +76,7 @@ class EarlyEnding:
             self._stop("every gate is decided")
 
     def _end_if_decided(self, tests: EarlyDecisions) -> None:
-        # All stages before the stage of the next awaited item are complete, because results count in the planned order.
+        # Results count in the planned order, so the stages before the next awaited item are complete.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.helped_by_epochs:
             self._end_undecided("more epochs would decide nothing more")

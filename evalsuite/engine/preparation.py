@@ -133,7 +133,7 @@ def take_over_earlier_run(
         _refuse_unnamed_code(taken, name)
     model = info.get("model")
     if not info and taken.model is None:
-        raise SettingsError(f"{folder.path / INFO} is missing, which says which model that run asked: give --model")
+        raise SettingsError(f"{folder.path / INFO} is missing, so that run's model is unknown: give --model")
     if taken.model is None:
         taken = replace(taken, model=model)
     if settings.resume and taken.model != model:
@@ -204,7 +204,7 @@ def _build_program_environment(settings: Settings) -> None:
         if not set(read_tiers(settings.sandbox)) & set(TIERS) and not is_usual:
             raise SettingsError(
                 f"evalsuite_program_env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: "
-                "there, programs find what is installed there"
+                "this sandbox has its own packages"
             )
     if is_usual:
         return

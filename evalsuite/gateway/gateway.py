@@ -309,7 +309,7 @@ class Gateway:
 
     async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
         if self.lost:
-            raise RunError(f"not asked, as no answer can be kept any more: {self.lost}")
+            raise RunError(f"not sent, because no answer can be stored: {self.lost}")
         if backend.metered and not self.store.read_only:
             # Record a call that may cost money before making it.
             call.attempt = self.store.note_sent(call.key, call.reserved)

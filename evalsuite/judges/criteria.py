@@ -97,7 +97,7 @@ class Template(OnScale):
     text: str  # The prompt, in which each `{name}` is replaced by the section with this name.
     low: int
     high: int
-    reader: str | Callable[[str], float] | None = None  # A pattern (the last match's group is the score) or a parser.
+    reader: str | Callable[[str], float] | None = None  # A parser, or a pattern whose last match has the score.
 
     def __post_init__(self) -> None:
         if isinstance(self.reader, str) and re.compile(self.reader).groups != 1:

@@ -124,11 +124,11 @@ class Form(Protocol):
         ...
 
     def parse_opinion(self, text: str) -> Opinion:
-        """Parse the opinion, in which `first` is the answer that was shown first."""
+        """Parse the opinion, in which `first` means the answer that was shown first."""
         ...
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions, in which `first` is the case's first answer."""
+        """Combine several opinions, in which `first` means the answer that is first in the case."""
         ...
 
 

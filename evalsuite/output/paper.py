@@ -181,7 +181,7 @@ def _write_hashes(tally: Tally) -> str:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash the named fingerprints of all cases; return `unknown` if a case lacks the first of these fingerprints."""
+    """Hash the named fingerprints of all cases; return `unknown` if a case lacks the fingerprint named first."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))

@@ -113,5 +113,5 @@ def span(
     least, most = (count, count) if isinstance(count, int) else count
     limit = math.inf if most is None else most
     if not 0 <= least <= limit or not seconds >= 0:
-        raise SettingsError(f"span({name!r}): count={count} and seconds={seconds} leave nothing; give 0 or more")
+        raise SettingsError(f"span({name!r}): count={count} and seconds={seconds} exclude all spans; give 0 or more")
     return SpanScorer(name, metric, operation, least, limit, after, under, seconds)

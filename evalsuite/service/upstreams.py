@@ -104,9 +104,8 @@ class Upstreams:
             raise RequestRefused(str(error)) from error
         if shown not in self._allowed:
             raise RequestRefused(
-                f"this gateway asks {', '.join(sorted(self._allowed))}, and not {shown}; a session names one of "
-                "its addresses with --model-base-url, or whoever runs it has to name that address: evalsuite "
-                f"gateway --upstream {shown}"
+                f"this gateway calls only {', '.join(sorted(self._allowed))}, not {shown}; name one of these addresses "
+                f"with --model-base-url, or start the gateway with: evalsuite gateway --upstream {shown}"
             )
         return request
 

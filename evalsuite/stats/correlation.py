@@ -201,7 +201,7 @@ def _correlate_centred(tables: Array, x: Array, y: Array) -> Array:
 
 
 def _compute_midranks(counts: Array) -> Array:
-    """Compute each value's mid-rank minus the mean rank."""
+    """Compute each value's mean rank (equal values share one), minus the mean of all ranks."""
     ranks: Array = counts.cumsum(axis=1) - counts / 2
     centred: Array = ranks - counts.sum(axis=1, keepdims=True) / 2
     return centred

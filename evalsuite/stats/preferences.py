@@ -113,7 +113,7 @@ def bradley_terry(
     design = np.zeros((len(comparisons), len(players)))
     for row, (first, second, _) in zip(design, comparisons, strict=True):
         if first == second:
-            raise ValueError(f"a player is compared with another one; got {first!r} twice")
+            raise ValueError(f"a player cannot be compared with itself; got {first!r} twice")
         row[place[first]], row[place[second]] = 1.0, -1.0
     pairs = np.unique(design, axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:

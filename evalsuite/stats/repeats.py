@@ -7,9 +7,9 @@ import math
 
 def _check_counts(n: int, c: int, allowed: int) -> None:
     if not 1 <= allowed <= n:
-        raise ValueError(f"between 1 and the n={n} attempts made can be allowed; got {allowed}")
+        raise ValueError(f"the attempts allowed must lie between 1 and n={n}; got {allowed}")
     if not 0 <= c <= n:
-        raise ValueError(f"c of n={n} attempts cannot be right for c={c}")
+        raise ValueError(f"the right attempts must lie between 0 and n={n}; got {c}")
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -55,6 +55,6 @@ def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
     """
     _check_counts(n, c, m)
     if not 0 <= k <= m:
-        raise ValueError(f"of m={m} attempts k={k} cannot be right")
+        raise ValueError(f"the right attempts must lie between 0 and m={m}; got {k}")
     right = sum(math.comb(c, right) * math.comb(n - c, m - right) for right in range(k, m + 1))
     return right / math.comb(n, m)

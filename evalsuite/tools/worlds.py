@@ -155,7 +155,7 @@ class World:
     def _add_fault(self, tool: str, at: int, kind: str, detail: Any) -> World:
         documents = self.documents
         if documents and tool not in {document.name for document in documents}:
-            raise SettingsError(f"{self.make!r} has no tool {tool!r}, so it cannot go wrong")
+            raise SettingsError(f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it")
         changed = copy(self)
         changed.injected = self.injected.plus(tool, at, kind, detail)
         return changed
@@ -238,8 +238,8 @@ class OpenWorld:
                 await result
         elif self.world.outside:
             raise ToolError(
-                f"this episode was interrupted after {write_count(len(calls), 'call')}, not to be made again, and "
-                f"{type(self._made).__name__} has no method `restore(calls)` to go on from there; if all of its "
+                f"this episode was interrupted after {write_count(len(calls), 'call')}, which must not be repeated, "
+                f"and {type(self._made).__name__} has no method `restore(calls)` to continue from there; if all of its "
                 "state is in memory, declare it as World(..., outside=False)"
             )
         else:

@@ -324,7 +324,7 @@ def test_without_run_json_the_model_of_the_earlier_run_must_be_named(
     chat_server.bodies.clear()
     result = many.run(option, model=False)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "run.json is missing, which says which model that run asked: give --model" in result.stderr.str()
+    assert "run.json is missing, so that run's model is unknown: give --model" in result.stderr.str()
     assert not chat_server.bodies
 
 

@@ -102,7 +102,7 @@ def test_no_client_can_have_it_ask_elsewhere_or_run_code(start_gateway: Any, cha
             "epoch": 1,
         }
     }
-    assert "has to name that address" in service.post("/evalsuite/ask", elsewhere)[1]
+    assert "name one of these addresses" in service.post("/evalsuite/ask", elsewhere)[1]
     body = {"model": "function:os:getcwd", "messages": [{"role": "user", "content": "x"}]}
     assert "whoever runs it has to name it" in service.post("/v1/chat/completions", body)[1]
     assert not chat_server.bodies

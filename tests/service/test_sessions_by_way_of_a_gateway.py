@@ -52,7 +52,7 @@ def test_shards_pay_each_request_once_and_no_session_needs_a_key(
     assert len(chat_server.bodies) == 8
     # Nor is one demanded for OpenAI, which the gateway would have to ask.
     openai = session(pytester, f"--gateway={service.url}", "--run=openai")
-    assert "and not https://api.openai.com/v1; a session names one of its addresses" in openai.stdout
+    assert "not https://api.openai.com/v1; name one of these addresses" in openai.stdout
     records = [(pytester.path / "reports" / run / "records.jsonl").read_text() for run in ("first", "second")]
     assert '"cost":0.0015' in records[0]
     # Each run keeps its own answers, and is replayed without any gateway.

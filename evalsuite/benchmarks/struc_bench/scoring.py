@@ -274,7 +274,7 @@ class TexCheck:
     _known: dict[str, bool] = field(default_factory=dict)
 
     async def accepts_table(self, table: str, reference: str, answer: str = "") -> bool | None:
-        """Tell whether TeX accepts a non-empty table, together with the definitions before the table in the answer.
+        """Tell whether TeX accepts a non-empty table after the definitions that precede the table in the answer.
 
         Returns:
             Return None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.

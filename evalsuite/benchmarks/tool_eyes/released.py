@@ -297,8 +297,8 @@ def read_shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
     Without a field `answer`, the evaluator shows a dictionary that two patterns find. A key is a text in single quotes.
-    A value is the quoted text from a colon to the next brace; missing values are empty. The evaluator first halves
-    doubled backslashes, and drops an escaped line break before a backslash.
+    A value begins with a quote after a colon and ends before a brace; missing values are empty. Before this, the
+    evaluator halves doubled backslashes, and drops an escaped line break before a backslash.
     """
     closed = _close_brackets(written).replace("\\\\", "\\")
     try:

@@ -73,7 +73,7 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # The `match` score of a call without a thought; as in the published evaluator, it is 5 of 10 without asking the judge.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-# Maximum characters of an observation in the judge's log; longer observations are replaced by their names.
+# Maximum characters of an observation in the judge's log; of longer observations, the log states only the length.
 LONGEST_IN_LOG = 200
 
 

@@ -44,7 +44,7 @@ _SEPARATOR = "\x1f"
 
 @dataclass(frozen=True, slots=True)
 class Thesis:
-    """A person's only thesis of its kind."""
+    """A thesis of a person who wrote no other thesis of this kind."""
 
     person: str
     kind: str

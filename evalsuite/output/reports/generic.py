@@ -73,7 +73,7 @@ def _tabulate_all_cases(
 
 
 def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
-    """State how many cases have each score that some cases lack."""
+    """State, for each score that some cases lack, how many cases have the score."""
     scored = (
         (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally)) for run in runs for metric in metrics
     )

@@ -232,7 +232,7 @@ class LabelledCases:
 
 
 def list_rows_by_mode(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield one row per mode, or one row for a run without modes; if `alone` is true, mode labels omit the run."""
+    """Yield one row per mode, or one row for a run without modes; labels omit the run if `alone` is true."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

@@ -256,7 +256,7 @@ def test_once_an_answer_cannot_be_kept_nobody_else_is_asked_and_the_run_is_told(
         journal_of(gateway)._database._db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own full disk
         with pytest.raises(RunError, match="database or disk is full"):
             await gateway.ask(house.request("x" * 100_000))
-        with pytest.raises(RunError, match="not asked, as no answer can be kept any more"):
+        with pytest.raises(RunError, match="not sent, because no answer can be stored"):
             await gateway.ask(house.request("another"))
         await gateway.aclose()
 

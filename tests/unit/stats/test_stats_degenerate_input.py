@@ -240,7 +240,7 @@ def test_attempts_that_were_not_made_are_refused(n: int, c: int, k: int) -> None
 
 
 def test_more_right_attempts_than_allowed_ones_are_refused() -> None:
-    with pytest.raises(ValueError, match="of m=2 attempts k=3 cannot be right"):
+    with pytest.raises(ValueError, match="the right attempts must lie between 0 and m=2; got 3"):
         stats.at_least_k_of_m(5, 4, 3, 2)
 
 
