@@ -69,5 +69,5 @@ def test_a_transcript_without_spans_is_an_error() -> None:
 
 @pytest.mark.parametrize("wrong", [{"count": -1}, {"count": (2, 1)}, {"seconds": -1.0}, {"seconds": float("nan")}])
 def test_conditions_that_nothing_can_meet_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match="leave nothing"):
+    with pytest.raises(SettingsError, match="exclude all spans"):
         span("x", **wrong)
