@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +29,15 @@ def empty(environment: Path, tmp_path: Path) -> Place:
     """An empty folder beside an environment into which evalsuite was installed."""
     (tmp_path / "work").mkdir()
     return Place(tmp_path / "work", environment)
+
+
+@pytest.fixture(scope="module")
+def begun(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `evalsuite init` writes, beside the page's application."""
+    folder = tmp_path_factory.mktemp("begun")
+    clean(Place(folder, environment).run("evalsuite", "init"), 0)
+    (folder / "my_app.py").write_text(block("python", "def answer"), "utf-8")
+    return folder
 
 
 def clean(result: subprocess.CompletedProcess[str], status: int) -> str:
@@ -74,11 +84,10 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_beginner_s_mistake_is_told_with_its_remedy(
-    empty: Place, mistake: str, monkeypatch: pytest.MonkeyPatch
+    environment: Path, begun: Path, tmp_path: Path, mistake: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "GITHUB_ACTIONS", "GITLAB_CI"):
         monkeypatch.delenv(name, raising=False)
     command, status, remedy = MISTAKES[mistake]
-    clean(empty.run("evalsuite", "init"), 0)
-    (empty.path / "my_app.py").write_text(block("python", "def answer"), "utf-8")
-    assert re.search(remedy, clean(empty.run(*command), status))
+    place = Place(shutil.copytree(begun, tmp_path / "work"), environment)
+    assert re.search(remedy, clean(place.run(*command), status))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pytest
+
+    from tests.warm_python import WarmPython
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text("utf-8")
 FIVE_IDEAS = PAGE[PAGE.index("\n## 1. ") : PAGE.index("\n## Workflows")]
@@ -33,10 +34,15 @@ def type_command(line: str, model: str = "weak") -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
-def test_the_commands_typed_in_order_do_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+def test_the_commands_typed_in_order_do_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm_python: WarmPython
+) -> None:
+    commands, folder = tmp_path / "bin", tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    variables = {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
+    for name, value in (variables | warm_python.write_commands(commands)).items():
+        monkeypatch.setenv(name, value)
     for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     Path("app.py").write_text(APP, "utf-8")
