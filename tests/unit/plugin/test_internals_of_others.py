@@ -13,6 +13,7 @@ from evalsuite.core.declarations import FIXTURE
 from evalsuite.plugin import pytest_internals, xdist
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -86,9 +87,19 @@ def test_without_a_channel_to_the_worker_no_case_on_it_can_ask_a_model() -> None
     assert xdist.get_worker_data(worker) == ({"model": "m"}, channel, 2)
 
 
-def test_without_the_method_that_sends_commands_a_command_to_a_dead_worker_ends_the_session() -> None:
+@pytest.fixture
+def gateways() -> Iterator[execnet.Group]:
+    """A group of its own that ends before the interpreter does, because Python 3.12.1 starts no threads at its end."""
+    group = execnet.Group()
+    yield group
+    group.terminate()
+
+
+def test_without_the_method_that_sends_commands_a_command_to_a_dead_worker_ends_the_session(
+    gateways: execnet.Group,
+) -> None:
     node: Any = object.__new__(WorkerController)
-    node.gateway, node.workerinput, node.log = execnet.makegateway(), {}, lambda _: None
+    node.gateway, node.workerinput, node.log = gateways.makegateway(), {}, lambda _: None
     xdist.connect_worker(node, {}, lambda *_: None)
     node.channel = node.gateway.remote_exec("import os; os._exit(9)")
     with pytest.raises(EOFError):
