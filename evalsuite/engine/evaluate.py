@@ -81,11 +81,11 @@ def evaluate(
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
-        model: the model under test, as `--model` takes it; or a function of messages that returns text.
+        model: the model under test, in the form of `--model`; or a function of messages that returns text.
         judge: the judge, in the same form as `model`.
         limit: number of samples; None means all samples.
         epochs: the number of repetitions of each sample.
-        gates: conditions on metrics, as `--gate` takes them.
+        gates: conditions on metrics, in the form of `--gate`.
         settings: other options of pytest by their names, such as `resume`, `replay`, `baseline`, `reports`, `run`,
             `data`, `mode`, `max_connections` and `max_cost`. Repeatable options take a list, and options of the form
             NAME=VALUE take a mapping. Relative paths are relative to the current folder.
@@ -222,7 +222,7 @@ class _Evaluation:
             case.make_plan_row(_write_case_name(case), compute_planned_fingerprints(case, settings, model))
             for case in self.cases
         )
-        # Only an early end needs the plan in memory.
+        # Keep the plan in memory only if the run may end early.
         plan = list(plan) if settings.may_end_early else plan
         order = [planned.case for planned in plan] if settings.may_end_early else []
         try:
@@ -270,7 +270,7 @@ class _Evaluation:
     def _run_cases(self) -> None:
         background = self.run.access.background
         models = RunModels(self.run.access.gateway, self._settings, demand_model(self._spec.model))
-        # All cases have the same benchmark and so the same solver, or none.
+        # All cases have the same benchmark and so the same solver (or no solver).
         is_solved = self.cases[0].bound.solver is not None
         queue = CaseQueue(self.cases if is_solved else ())
         prefetcher = Prefetcher(background, models, queue, compute_window(self._settings))

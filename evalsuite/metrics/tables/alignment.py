@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]  # Indexes of the first and the second sequence; the first ones ascend.
+Pairs = list[tuple[int, int]]  # An index of the first and of the second sequence, ascending by the first.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
 PROFILE_SIZE = 64
 MOST_PAIRS = 1_000
@@ -106,7 +106,7 @@ def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 
 def _count_shared_values(one: Codes, two: Codes) -> Floats:
-    """Count the values that each row of one table shares with each row of the other, in any column."""
+    """Count the values that each row of one table shares with each row of the other table, in any column."""
     import numpy as np
 
     (values, rows), (others, beside) = _list_distinct(one), _list_distinct(two)
@@ -149,7 +149,7 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _measure_likeness(first: _Table, second: _Table) -> Floats:
-    """Measure how far each pair of lines exceeds the average similarity of characters, in units of equal cells."""
+    """Measure by how much each pair of lines exceeds the mean similarity of characters, in units of equal cells."""
     import numpy as np
 
     one, two = _make_profiles(first), _make_profiles(second)
@@ -245,7 +245,7 @@ def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
 
 
 def _find_longest_series(pairs: Pairs) -> Pairs:
-    """Return the longest subsequence that also ascends in the second index."""
+    """Return the longest subsequence of pairs in which the second index also ascends."""
     lasts: list[int] = []
     ends: list[int] = []
     before: list[int] = []

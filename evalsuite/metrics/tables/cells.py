@@ -40,7 +40,7 @@ def normalise_cell(text: str) -> str:
     r"""Return the value of a cell for comparisons: equal values are equal strings, and a blank cell's value is empty.
 
     Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
-    H<sub>2</sub>O, and `$\gamma$` equals the letter itself. For words and numbers see `read_cell_value`.
+    H<sub>2</sub>O, and `$\gamma$` equals the letter itself. `read_cell_value` also normalises words and numbers.
     """
     if text[:1].isdigit() and PLAIN_NUMBER.fullmatch(text):
         return _shorten_number(text)

@@ -26,7 +26,7 @@ VERSION_OVERLAP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The overlap of two tables; cells that are blank on both sides, and blank lines of one side, do not count."""
+    """The overlap of two tables, without cells that are blank in both tables and blank lines of only one table."""
 
     similarity: float = 0.0  # The sum of the similarities of aligned cells.
     equal: int = 0  # The number of aligned cells with equal values.
@@ -101,7 +101,7 @@ class ValueGrid:
 
 @dataclass(frozen=True, slots=True)
 class TablePair:
-    """A wanted table, the predicted table for it, and the alignment of the two."""
+    """A wanted table, the predicted table for it, and the alignment of both tables."""
 
     predicted: int | None  # The index of the predicted table, or of the first of several joined tables.
     wanted: int  # The index of the wanted table.
@@ -244,7 +244,7 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align two tables in any order, perhaps transposed; keep the given alignment if no other is better."""
+    """Align two tables in any order, perhaps transposed; keep the given alignment if no other alignment is better."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair

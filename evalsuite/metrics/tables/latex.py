@@ -241,7 +241,7 @@ class Tabular:
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _step_inside(self, place: int) -> int:
-        """Return 1 if this index begins a group or inner environment, -1 if it ends one, else 0."""
+        """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""
         partner = self.source.partner.get(place)
         # An environment without its own end is paired with another environment's end, and is treated as empty.
         if partner is None or self.source.partner.get(partner) != place:

@@ -23,21 +23,21 @@ RULES = frozenset({
 """Macros that draw rules across the whole width."""
 
 SILENT = {
-    # rules, and spacing between rows
+    # Macros for rules, and for spacing between rows.
     **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
     **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
     **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
     **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
     **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
     **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
-    # macros that the table environments of journals put around their rows
+    # Macros that the table environments of journals put around their rows.
     **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
     **dict.fromkeys(("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1),
-    # struts
+    # Struts.
     **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,
     "specialrule": 3,
-    # colours, boxes and spaces, whose first argument is not text
+    # Macros of colours, boxes and spaces, whose first argument is not text.
     **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
     **dict.fromkeys(("hspace", "vspace", "hskip", "vskip", "phantom", "hphantom", "vphantom", "label"), 1),
     **dict.fromkeys(("rotatebox", "scalebox", "raisebox", "parbox", "includegraphics", "href", "gape"), 1),
@@ -152,7 +152,7 @@ class Token(NamedTuple):
     """A piece of LaTeX."""
 
     kind: TokenKind  # A `sign` is a macro of one character that is not a letter; each bracket is a `text`.
-    value: str  # The name of a macro (without its backslash) or environment; else the characters.
+    value: str  # The name of a macro (without its backslash) or environment; for other tokens, the characters.
     start: int  # The index of the first character in the text.
     end: int  # The index after the last character.
 
@@ -248,7 +248,7 @@ class LatexSource:
         return len(self.tokens[place].value) <= longest
 
     def find_option_end(self, place: int, brackets: str = "[]") -> int:
-        """Return the index after the optional argument that starts here; return `place` if none starts.
+        """Return the index after the optional argument that starts here; return `place` if no such argument starts.
 
         The argument must end within a few tokens; a bracket without an end is text.
         """

@@ -400,7 +400,7 @@ def _join_wrapped_rows(
 
 
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split rows but not at bars in code and formulas, if the rows then have the most frequent width."""
+    """Split rows anew, but not at bars in code and formulas, if the rows then have the most frequent width."""
     widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
     widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
@@ -637,5 +637,5 @@ def read_format(name: str) -> Format:
 
 
 def detect_format(text: str) -> Format:
-    """Find the format of a text's tables: HTML or LaTeX if the text contains their tags, else Markdown."""
+    """Find the format of a text's tables: HTML or LaTeX if the text contains their tags, otherwise Markdown."""
     return next((markup for markup in ("html", "latex") if HINTS[markup].search(text)), "markdown")

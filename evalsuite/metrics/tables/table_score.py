@@ -60,7 +60,7 @@ class TableMatch:
 
     @property
     def printed_form(self) -> float:
-        """The share of fulfilled facts of form, of those that every markup can express; halved for broken markup."""
+        """The share of fulfilled facts of form among those that every markup can express; halved for broken markup."""
         return self._share_fulfilled([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
     def _share_fulfilled(self, facts: Sequence[FormFact]) -> float:
@@ -92,7 +92,7 @@ class TableScore:
             fulfils, over all tables, in [0, 1]; broken markup halves the share.
         parts: precision, recall and F1 of cells with equal values, then each fact of form, by name.
         facts: the checklist from which `form` is computed.
-        signature: A line that identifies the computation, to be cited with the number.
+        signature: a line that identifies the computation; cite this line with the score.
         match: the comparison from which the scores are computed.
     """
 
@@ -118,7 +118,7 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that lower the content score; blank cells of rows and columns that only one side has do not."""
+        """The cells that lower the content score, without blank cells of rows and columns that only one side has."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
