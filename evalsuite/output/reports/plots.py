@@ -222,13 +222,14 @@ def _draw_heatmap(chart: Chart, figure: Any) -> None:
     image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
     _name_labels(chart, axes)
+    digits = 0 if chart.unit in ("count", "percent") else 2
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
             if math.isnan(value):
                 axes.text(column, row, ABSENT, ha="center", va="center", color="#888888")
                 continue
             colour = "white" if _is_dark(image.cmap(image.norm(value))) else "black"
-            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+            axes.text(column, row, f"{value:.{digits}f}", ha="center", va="center", color=colour)
     figure.colorbar(image, ax=axes, shrink=0.8)
 
 

@@ -15,7 +15,7 @@ from evalsuite.results.tally import Estimate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalsuite.output.reports.section import ChartKind
+    from evalsuite.output.reports.section import ChartKind, Style
 
 pytest.importorskip("matplotlib", reason="pip install 'evalsuite[plots]'")
 
@@ -88,6 +88,15 @@ def test_a_radar_leaves_a_gap_where_nothing_was_measured(tmp_path: Path) -> None
     outlines = [path.attrib["d"].split() for path in drawn.iter(f"{SVG}path") if "clip-path" in path.attrib]
     corners = [[word for word in outline if word in "ML"] for outline in outlines]
     assert ["M", "M", "L", "L"] in corners
+
+
+@pytest.mark.parametrize(("unit", "shown"), [("percent", ["50", "100"]), ("count", ["0", "1"]), ("number", ["0.50"])])
+def test_a_heat_map_has_decimals_only_for_plain_numbers(tmp_path: Path, unit: Style, shown: list[str]) -> None:
+    chart = replace(lines("x", values=[0.5, 1.0]), kind="heatmap", labels=["a", "b"], unit=unit, limits=(0.0, 1.0))
+    draw_chart(chart, tmp_path / "chart.svg")
+    words = [text.text for text in ET.parse(tmp_path / "chart.svg").getroot().iter(f"{SVG}text")]
+    assert set(shown) <= set(words)
+    assert ("1.00" in words) == (unit == "number")
 
 
 def test_a_heat_map_writes_each_value_into_its_cell_and_leaves_empty_ones_empty(tmp_path: Path) -> None:
