@@ -16,7 +16,7 @@ from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError, ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables import FORMATS, Format, strip_answer
-from evalsuite.metrics.tables.readings import read_in_all_formats
+from evalsuite.metrics.tables.readings import read_format, read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.samples.files import READERS
@@ -53,7 +53,7 @@ class RatedTable:
 def read_rated_tables(path: Path) -> list[RatedTable]:
     """Read a JSON list, JSON lines, or an object `{references, columns, rows}`, as in published table studies."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
     tables = [
@@ -87,13 +87,15 @@ def _read_record(record: Any, path: Path, where: str) -> RatedTable:
     if not isinstance(record, dict):
         raise DatasetError(path, where, type(record).__name__, EXPECTED)
     prediction = record.get("prediction", record.get("output"))
-    reference, written = record.get("reference"), record.get("format", "html")
+    reference = record.get("reference")
     human = record.get("human")
     ratings: list[Any] = human if isinstance(human, list) else [human]
     if not isinstance(prediction, str) or not isinstance(reference, str):
         raise DatasetError(path, where, f"fields {', '.join(record)}", EXPECTED)
-    if written not in FORMATS:
-        raise DatasetError(path, f"{where}, field 'format'", repr(written), " or ".join(FORMATS))
+    try:
+        written = read_format(record.get("format", "html"))
+    except ValueError as error:
+        raise DatasetError(path, f"{where}, field 'format'", repr(record["format"]), " or ".join(FORMATS)) from error
     if not ratings or not all(_is_number(rating) for rating in ratings):
         raise DatasetError(path, f"{where}, field 'human'", repr(human)[:60], "a number or a list of numbers")
     others = {name: float(value) for name, value in record.items() if name not in NOT_METRICS and _is_number(value)}

@@ -188,6 +188,13 @@ def test_a_study_as_published_is_read(tmp_path: Path) -> None:
     assert read_rated_tables(study) == [RatedTable(WANTED, WANTED, "html", 9.5, {"teds": 0.8}, (9.5,))]
 
 
+def test_ratings_are_read_with_a_byte_order_mark_and_aliases_of_formats(tmp_path: Path) -> None:
+    file = tmp_path / "rated.json"
+    rated = [{"reference": "| a |", "prediction": "| a |", "human": 3, "format": "md"}]
+    file.write_text(json.dumps(rated), "utf-8-sig")
+    assert [table.format for table in read_rated_tables(file)] == ["markdown"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
