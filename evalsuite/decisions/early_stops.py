@@ -6,7 +6,7 @@ between 0 and 1, the sequence is the hedged capital of Waudby-Smith and Ramdas, 
 
 The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
 known number of cases (`population=`) are narrower. Cases with errors and skipped cases have no score, so the number of
-scores is known only at the end. Sequences for a known number would be invalid if fewer scores arrived.
+scores is known only at the end. Sequences for a known number would be invalid if some cases had no score.
 
 A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
 a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a

@@ -278,7 +278,7 @@ def import_client() -> Any:
 
 
 class LateFinder:
-    """Finds the packages `UNUSED_TYPES`, and lets Python execute each when somebody first reads one of its names."""
+    """Makes the imports of `UNUSED_TYPES` lazy: Python executes a package only when one of its names is first read."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
         spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None
@@ -288,7 +288,7 @@ class LateFinder:
 
 
 class LateLoader:
-    """Executes a package when somebody first reads one of its names. Its modules can be imported before.
+    """Executes a package when one of its names is first read; the modules of the package can be imported before.
 
     `importlib.util.LazyLoader` would execute the package as soon as one of its modules is imported.
     """

@@ -1,7 +1,7 @@
 """Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
-The package builds the address and the headers of a call, credentials included. Building them takes twice as long as
-sending the call, so they are built once per path if all calls share them.
+The package builds the address and the headers of a call, including credentials. Building both takes twice
+as long as sending the call, so calls with equal headers share one address and one set of headers per path.
 """
 
 from __future__ import annotations

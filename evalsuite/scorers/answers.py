@@ -222,7 +222,7 @@ def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`, the cosine of answer and closest target, and `similar`, 1.0 if it reaches `threshold`.
+    """Score `similarity`, the cosine to the closest target, and `similar`, 1.0 if the cosine reaches `threshold`.
 
     Args:
         threshold: the lowest cosine that counts as similar, from -1 to 1.

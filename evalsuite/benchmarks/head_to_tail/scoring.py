@@ -313,7 +313,7 @@ def list_person_variants(name: str) -> Iterable[str]:
 
 
 def _list_initials_variants(first_names: Sequence[str], surname: str) -> Iterable[str]:
-    """Yield forms with initials: J. R. R. Tolkien, J.R.R. Tolkien, John R. R. Tolkien, John R.R. Tolkien."""
+    """Yield forms of a name with initials, such as `J. R. R. Tolkien` and `John R.R. Tolkien`."""
     initials = [f"{word[0]}." for word in first_names]
     yield " ".join((*initials, surname))
     yield f"{''.join(initials)} {surname}"

@@ -319,7 +319,7 @@ class Selection:
     # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # The empty buckets of each template without questions.
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # Each template without questions, with its empty buckets.
 
 
 def choose_questions(
