@@ -31,6 +31,7 @@ LEAST_DRY, BELIEVED = 0.5, 1.0
 """Seconds without an answer, beyond the usual latency, before the circuit opens: the longest first wait of plain
 back-off. The circuit opens at once if the server cannot be reached or asks to wait longer than BELIEVED."""
 
+PRECISION = 1e-6  # Tolerance in seconds, because a timer may fire slightly early.
 SERVED = 2.0
 """A probe counts as accepted after this many times the seconds of a refusal, because an answer may take minutes."""
 
@@ -41,6 +42,7 @@ class CircuitBreaker:
     Attributes:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
+        probe: the probe in flight; None without one.
         try_at: the time from which the server's headers allow requests; this time may make the next probe earlier.
     """
 
@@ -50,7 +52,7 @@ class CircuitBreaker:
         self.probes = self._refusals = 0
         self.try_at = self._refused_since = self._first_refused_sent = self._next_try = self._latency = 0.0
         self._open = self._down = False
-        self._probe: PacedCall | None = None
+        self.probe: PacedCall | None = None
         self._refusal_seconds = FIRST_PROBE
 
     @property
@@ -66,29 +68,17 @@ class CircuitBreaker:
     @property
     def next_try_in(self) -> float | None:
         """Seconds until the next probe; None while a probe is in flight, or if the server accepts calls."""
-        return max(0.0, self._next_try - self._clock()) if self._open and self._probe is None else None
+        return max(0.0, self._next_try - self._clock()) if self._open and self.probe is None else None
 
     def compute_delay(self) -> float:
         """Return the seconds until the next call may be sent."""
         if not self._open:
             return 0.0
-        now = self._clock()
-        if self._probe is None:
-            return self._next_try - now
-        served_at = self._probe.sent + SERVED * self._refusal_seconds
-        if now < served_at - 1e-9:
-            return served_at - now
-        self.close()
-        return 0.0
-
-    def note_sent(self, call: PacedCall) -> None:
-        """Note that a call was sent as the probe."""
-        self._probe = call
-
-    def note_ended(self, call: PacedCall) -> None:
-        """Note that a call has ended, so that another call may probe."""
-        if call is self._probe:
-            self._probe = None
+        free_at = self.probe.sent + SERVED * self._refusal_seconds if self.probe else self._next_try
+        delay = free_at - self._clock()
+        if self.probe and delay < PRECISION:
+            self.close()
+        return delay
 
     def note_answer(self, call: PacedCall) -> None:
         """Note an answer; close the circuit unless the answered call was sent before the first refused call."""
@@ -100,25 +90,19 @@ class CircuitBreaker:
         """Close the circuit, so that all calls may be sent."""
         seconds = self.down_for
         self.probes = self._refusals = 0
-        self._open, self._probe = False, None
+        self._open, self.probe = False, None
         if seconds is not None:
             self.on_change(f"the server is back after {seconds:.0f} s")
 
     def note_refusal(self, call: PacedCall, wait: float | None, longest_row: float, words: str, least: float) -> None:
-        """Note that a call was refused or did not reach the server.
-
-        Args:
-            wait: seconds that the server asks to wait; None if it states no time.
-            words: if the server is down, the failure message for the terminal; empty for a rate limit.
-            least: minimum seconds before the first probe.
-        """
+        """Note that a call was refused or did not reach the server; `Limiter.note_refusal` explains the arguments."""
         now = self._clock()
         self._refusal_seconds = max(0.01, now - call.sent)
         self._refusals += 1
         if self._refusals == 1:
             self._refused_since, self._first_refused_sent = now, call.sent
         soon = now - self._refused_since < LEAST_DRY + self._latency and not least and (wait or 0.0) <= BELIEVED
-        if call is self._probe:
+        if call is self.probe:
             self.probes += 1
         elif self._open or self._refusals < longest_row or soon:
             return
@@ -130,9 +114,6 @@ class CircuitBreaker:
         self._next_try = now + (pause if wait is None else wait)
         if now < self.try_at < self._next_try:
             self._next_try = self.try_at
-
-
-PRECISION = 1e-6  # Tolerance in seconds, because a timer may fire slightly early.
 
 
 class Pace:
@@ -233,7 +214,7 @@ class Limiter:
             if turn.done():
                 heapq.heappop(self._queue)
                 continue
-            if self.most is not None and self.pacing.in_flight >= self.most:
+            if self.most is not None and len(self.pacing.calls) >= self.most:
                 return
             if self.places.in_flight >= self.places.most:
                 self.places.waiters[self._admit_more] = None
@@ -254,13 +235,14 @@ class Limiter:
             self.places.in_flight += 1
             call = self.pacing.start_call(now)
             if self.breaker.dry_since is not None:
-                self.breaker.note_sent(call)
+                self.breaker.probe = call
             turn.set_result(call)
 
     def end_call(self, call: PacedCall) -> None:
         """Count a call that has ended, with or without success."""
-        self.pacing.drop(call)
-        self.breaker.note_ended(call)
+        self.pacing.calls.pop(call)
+        if call is self.breaker.probe:
+            self.breaker.probe = None
         self.places.release()
         # Admit waiting calls only once a refused request counts as backing off, so that none overtakes this request.
         if self._timer:

@@ -1,10 +1,11 @@
-"""Infers a server's limits from the calls that it accepts and refuses.
+"""Infers a server's limit from the calls that it accepts and refuses.
 
-Periods without pacing (plain) and with pacing (paced) alternate. In a plain period (without pacing), each refused
-request backs off by itself, and the answers per second are measured. In a paced period, calls follow the inferred
-limit. A paced period ends when its answers fall behind those expected at the rate without pacing. The allowed shortfall
-is a share (`ALLOWED`) of the answers in the period without pacing, so pacing loses at most this share. A paced period
-also ends if pacing does not lower the share of refused calls.
+Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
+itself, and the answers per second are measured. In a paced period, calls follow the inferred limit: calls at once if
+nearly all refusals came at one number of calls in service, else requests per second. A paced period ends when its
+answers fall behind those expected at the rate without pacing. The allowed shortfall is a share (`ALLOWED`) of the
+answers in the plain period, so pacing loses at most this share. A paced period also ends if pacing does not lower the
+share of refused calls.
 """
 
 from __future__ import annotations
@@ -22,34 +23,19 @@ PAUSE = 4.0  # A gap between two answers is a pause if it exceeds the usual gap 
 ALLOWED = 0.125  # Share of the answers without pacing by which a paced period may fall behind.
 # If pacing gave less than this many times the answers without pacing, the next period without pacing is twice as long.
 HELD = 4
-CUT = 0.125  # Share by which a refusal lowers the rate. With a larger cut, the rate would recover too slowly.
-GROWTH = 100.0
-"""A call raises the limit by (calls since the last refusal / GROWTH) squared. After a cut, 16 calls restore the limit,
-so about 6% are refused. After 43 calls the limit is ten times as high, in case the server lifted its own."""
+CUT = 0.125  # Share by which a refusal lowers the limit. With a larger cut, the limit would recover too slowly.
+GROWTH, FROM_TIME = 100.0, 10.0
+"""An answer raises the limit by ((answers + FROM_TIME * seconds since the last refusal) / GROWTH) squared. After a cut,
+16 answers restore a high limit, so about 6% are refused. At any rate, a limit that the server lifted is found within
+5 s, because a low rate would take a minute to grow by answers alone."""
 
-INSTANT = 1e-3  # Calls sent within this many seconds may reach the server in a different order.
-REMEMBERED = 32  # Number of latest calls from which a concurrency limit is inferred; usual limits are not higher.
+REMEMBERED = 32  # Number of latest calls from which the share of refusals and the kind of limit are computed.
 MISFITS = 1 / 8
-"""Share of refusals that may have come with fewer calls in service than the inferred limit, because the server's count
-differs from ours while answers are on their way."""
+"""Share of refusals at fewer calls in service than the inferred limit, and share at more: the server's count differs
+from ours while requests and answers are on their way."""
 
 LEAST_ROW, CHANCE = 8, 7.0
 """Fewest refusals in a row that open the circuit, and -ln(0.001): at most one such row in a thousand is chance."""
-
-
-@dataclass(eq=False, slots=True)
-class Burst:
-    """Calls that were sent at one instant, in whatever order they reached the server."""
-
-    sent: float  # The time at which the calls were sent.
-    ahead: int  # Number of calls that the server was serving when the burst was sent.
-    served: int = 0  # Number of the burst's calls that were not refused.
-    freed: int = 0  # Number of calls that may have ended before the burst reached the server.
-
-    @property
-    def fewest_ahead(self) -> int:
-        """The number of calls that the server was certainly still serving when the burst arrived."""
-        return self.ahead - self.freed
 
 
 @dataclass(eq=False, slots=True)
@@ -57,7 +43,6 @@ class PacedCall:
     """A call in flight."""
 
     sent: float  # The time at which the call was sent.
-    burst: Burst  # The calls that were sent together with this call.
 
 
 @dataclass(slots=True)
@@ -71,92 +56,73 @@ class PacingPeriod:
 
 
 class Pacing:
-    """One server's inferred limits, and the time at which the next call may be sent.
+    """One server's inferred limit, and the time at which the next call may be sent.
 
     Attributes:
         plain: whether the current period is without pacing, so that each refused request backs off by itself.
-        rate: requests per second; None means no limit.
-        at_once: maximum number of concurrent calls; None means no limit.
+        spaced: whether a paced period limits requests per second; if not, it limits the calls at once.
+        limit: the limit of a paced period, in requests per second or calls at once.
+        calls: the calls in flight, in the order in which they were sent.
     """
 
     def __init__(self, connections: int) -> None:
         self._connections = connections
-        self.plain = True
-        self.rate: float | None = None
-        self.at_once: float | None = None
+        self.plain, self.spaced, self.limit = True, False, math.inf
+        self.calls: dict[PacedCall, None] = {}
+        self._serving: deque[int] = deque(maxlen=REMEMBERED)
         self._period, self._needed = PacingPeriod(), MEASURED
-        self._plain_rate = self._plain_share = self._allowed = 0.0
-        self._calls: dict[PacedCall, None] = {}
-        self._bursts: deque[Burst] = deque(maxlen=REMEMBERED)
-        self._outcomes: deque[tuple[Burst, bool]] = deque(maxlen=REMEMBERED)
-        self._free_at = self._cut_at = -math.inf
-        self._clean = 0
-        self._refusal_seconds = self._refused_share = self._answer_at = self._latency = 0.0
+        self._plain_rate, self._plain_share, self._allowed = math.inf, 0.0, 0.0
+        self._free_at = self._cut_at = self._grown_at = -math.inf
+        self._clean, self._held = 0.0, False
+        self._refused_share = self._answer_at = self._latency = 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """The inferred requests per second; None without such a limit."""
+        return self.limit if self.spaced and not self.plain else None
 
     @property
     def longest_row(self) -> float:
         """The largest number of consecutive refusals that may be chance."""
         return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._refused_share)))))
 
-    @property
-    def in_flight(self) -> int:
-        return len(self._calls)
-
     def compute_delay(self, now: float, backing_off: int | None) -> float:
         """Return the seconds until the next call may be sent; infinite if another call has to end first."""
         period = self._period
-        behind = self._plain_rate * (now - period.began) - period.answered > self._allowed
-        if not self.plain and (behind or self._is_refused_alike()):
+        # The paced period falls behind unless another call is answered before this time.
+        due = period.began + (period.answered + self._allowed) / self._plain_rate
+        refused_alike = period.refused >= LEAST_ROW and period.refused > self._plain_share * period.sent
+        if not self.plain and (now >= due or refused_alike):
             self._needed = MEASURED if period.answered > HELD * self._needed else 2 * self._needed
-            self.plain, self.rate, self.at_once, self._period = True, None, None, PacingPeriod()
+            self.plain, self._period = True, PacingPeriod()
         if self.plain:
-            full = backing_off is not None and len(self._calls) + backing_off >= self._connections
+            full = backing_off is not None and len(self.calls) + backing_off >= self._connections
             return math.inf if full else 0.0
-        if self.at_once is not None:
-            return 0.0 if len(self._calls) < int(self.at_once) else math.inf
-        return self._free_at - now
-
-    def _is_refused_alike(self) -> bool:
-        """Tell whether calls are refused as often as in the period without pacing; if so, pacing is useless."""
-        sent, refused = self._period.sent, self._period.refused
-        return refused >= LEAST_ROW and refused > self._plain_share * sent
+        free_at = self._free_at if self.spaced else now if len(self.calls) < int(self.limit) else due
+        self._held |= free_at > now
+        return min(free_at, due) - now
 
     def start_call(self, now: float) -> PacedCall:
-        if not self._bursts or now - self._bursts[-1].sent > INSTANT:
-            self._bursts.append(Burst(now, len(self._calls)))
-        call = PacedCall(now, self._bursts[-1])
-        call.burst.served += 1
-        self._calls[call] = None
-        self._clean += 1
         self._period.sent += 1
-        growth = 1.0 + min(1.0, (self._clean / GROWTH) ** 2)
-        if self.at_once is not None:
-            self.at_once *= growth
-        if self.rate is not None:
-            # A late request may catch up by at most half an interval; with a whole interval, two requests would be sent
-            # at once.
-            if now <= self._free_at + 1.0 / self.rate:
-                self.rate *= growth
-            self._free_at = max(self._free_at, now - 0.5 / self.rate) + 1.0 / self.rate
+        # A late request may catch up by at most half an interval; with a whole interval, two would be sent at once.
+        self._free_at = max(self._free_at, now - 0.5 / self.limit) + 1.0 / self.limit
+        self.calls[call := PacedCall(now)] = None
         return call
 
-    def drop(self, call: PacedCall) -> None:
-        self._calls.pop(call, None)
-
     def note_answer(self, call: PacedCall, now: float) -> None:
-        self.drop(call)
-        self._outcomes.append((call.burst, False))
-        for burst in reversed(self._bursts):
-            if now - burst.sent > self._refusal_seconds:
-                break
-            burst.freed += burst is not call.burst
         self._refused_share -= self._refused_share / REMEMBERED
         self._latency += (now - call.sent - self._latency) / 8
-        period, gap, self._answer_at = self._period, now - self._answer_at, now
-        if not self.plain:
-            period.answered += 1
-        elif period.refused:
-            self._measure_answer(now, gap)
+        gap, self._answer_at = now - self._answer_at, now
+        if self.plain:
+            if self._period.refused:
+                self._measure_answer(now, gap)
+            return
+        self._period.answered += 1
+        self._clean += 1 + FROM_TIME * (now - self._grown_at)
+        # Raise the limit only if it has delayed a call since the last answer.
+        if self._held:
+            self.limit *= 1.0 + min(1.0, (self._clean / GROWTH) ** 2)
+        self._held, self._grown_at = False, now
 
     def _measure_answer(self, now: float, gap: float) -> None:
         """Count an answer in a period without pacing; once the rate is known, pace calls."""
@@ -168,54 +134,34 @@ class Pacing:
             return
         period.answered += 1
         enough = seconds >= MEASURED_SECONDS + MEASURED_LATENCIES * self._latency
-        if enough and period.answered >= self._needed:
-            if period.refused > FEW + TOLERATED * period.answered:
-                self._start_pacing(now, period.answered / seconds)
-            else:
-                self._period = PacingPeriod()
-
-    def _start_pacing(self, now: float, rate: float) -> None:
-        """Begin a paced period with the measured rate."""
-        self.plain, self._plain_rate, self._allowed = False, rate, ALLOWED * self._period.answered
-        self._plain_share = self._refused_share
-        self._period, self._clean, self._free_at = PacingPeriod(now), 0, now
-        self._choose_limit()
-
-    def _choose_limit(self) -> None:
-        """Limit the number of concurrent calls if such a limit explains the refusals; else limit the rate."""
-        self.at_once = self._infer_limit()
-        self.rate = max(FLOOR, self._plain_rate) if self.at_once is None else None
-
-    def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
-        call.burst.served -= 1
-        for burst in reversed(self._bursts):
-            if burst is call.burst:
-                break
-            burst.ahead -= 1
-        self.drop(call)
-        self._outcomes.append((call.burst, True))
-        self._refusal_seconds = max(0.9 * self._refusal_seconds, now - call.sent)
-        self._clean = 0
-        self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # Count only refusals of calls that were sent in the paced period.
-        self._period.refused += self.plain or call.sent >= self._period.began
-        if call.sent < self._cut_at or probing:
-            # Do not lower the limit again, because the limit was already lowered after this call was sent.
+        if not enough or period.answered < self._needed:
             return
-        self._cut_at = now
-        if self.rate is not None:
-            self.rate = max(FLOOR, (1.0 - CUT) * self.rate)
-        elif self.at_once is not None:
+        self._period = PacingPeriod()
+        if period.refused > FEW + TOLERATED * period.answered:
+            self.plain, self._period.began = False, now
+            self._plain_rate, self._plain_share = period.answered / seconds, self._refused_share
+            self._allowed = ALLOWED * period.answered
+            self._clean, self._free_at, self._grown_at = 0.0, now, now
             self._choose_limit()
 
-    def _infer_limit(self) -> int | None:
-        """Return the limit on concurrent calls that explains the latest outcomes; None if no limit does."""
-        answered = [burst.fewest_ahead for burst, was_refused in self._outcomes if not was_refused]
-        refused = sorted(burst.ahead + burst.served for burst, was_refused in self._outcomes if was_refused)
-        if not refused:
-            return None
-        most = refused[int(MISFITS * len(refused))]
-        # Tolerate one contradiction: a call that was answered although as many calls as the limit were in service.
-        more = sum(ahead >= most for ahead in answered)
-        fewer = sum(ahead < most for ahead in refused)
-        return most if most and answered and more <= 1 and fewer <= MISFITS * len(refused) else None
+    def _choose_limit(self) -> None:
+        """Limit the calls at once if such a limit explains the latest refusals; else limit the rate."""
+        serving = sorted(self._serving)
+        misfits = int(MISFITS * len(serving))
+        at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
+        self.spaced, self.limit = not at_once, at_once or max(FLOOR, self._plain_rate)
+
+    def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
+        self._refused_share += (1.0 - self._refused_share) / REMEMBERED
+        # The server had refused the earlier calls that it did not serve, so those still in flight are in service.
+        self._serving.append(list(self.calls).index(call))
+        # Count only refusals of calls that were sent in the paced period.
+        self._period.refused += self.plain or call.sent >= self._period.began
+        self._clean, self._grown_at = 0.0, now
+        # Lower the limit once for all calls that were sent before the last cut.
+        if not probing and call.sent >= self._cut_at:
+            self._cut_at = now
+            if self.spaced:
+                self.limit = max(FLOOR, (1.0 - CUT) * self.limit)
+            elif not self.plain:
+                self._choose_limit()

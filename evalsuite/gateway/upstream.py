@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend, Transient
 
 ATTEMPTS = 6  # Maximum calls per request if answers are lost or unreadable, because each call may be billed.
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds to wait after the first such failure (doubled after each further failure), and the longest wait."""
-
-FIRST_PLAIN_WAIT, LONGEST_PLAIN_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
-"""Maximum wait after the first refusal (doubled after each further one), and its limit: the openai package's values.
-A paced request waits at most PACED_WAIT, so that others are tried before it."""
+FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
+"""Maximum seconds to wait after the first failure (doubled after each further one), and its limit: the openai package's
+values. A refused request that is paced waits at most PACED_WAIT, so that others are tried before it."""
 
 
 class Retries:
@@ -40,23 +37,18 @@ class Retries:
         self.refusals = self._doublings = self.failures = self.unreached = 0
 
     def compute_wait(self, error: RateLimited | Transient, *, plain: bool, dry_since: float | None) -> float:
-        """Return the seconds to wait before the next attempt.
-
-        Args:
-            dry_since: the time since which the server has refused everything; None if the server accepts calls.
-        """
-        lost = isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage)
-        if lost and dry_since is None:
+        """Return the seconds to wait before the next attempt; `dry_since` is the circuit breaker's."""
+        lost = dry_since is None and (isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage))
+        longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._doublings, 10)) if plain or lost else PACED_WAIT
+        wait: float = random.uniform(0.0, longest)  # noqa: S311 - jitter, not a secret
+        self._doublings += plain or lost
+        if lost:
             self.failures += 1
             if self.failures >= ATTEMPTS:
                 raise CallFailed(f"{error} (the last of {self.failures} attempts)") from error
-            wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (self.failures - 1))
-            return wait * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, not a secret
-        told = getattr(error, "retry_after", None)
-        doubled = min(LONGEST_PLAIN_WAIT, FIRST_PLAIN_WAIT * 2.0 ** min(self._doublings, 10))
-        wait = random.uniform(0.0, doubled if plain else PACED_WAIT)  # noqa: S311 - jitter, not a secret
-        self._doublings += plain
+            return wait
         self.refusals += 1
+        told = getattr(error, "retry_after", None)
         wait = wait if told is None else told
         now = self._clock()
         self._deadline = self._deadline or (now if dry_since is None else dry_since) + self._patience
@@ -96,8 +88,10 @@ class Upstream:
         self.limiter.fail_waiting(BackendUnavailable(words))
 
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
-        if not self._prepared:
-            await self._prepare_backend()
+        # Prepare the backend before the first call is admitted, because an admitted call must be sent immediately.
+        if not self._prepared and hasattr(self.backend, "prepare"):
+            await self.backend.prepare()
+        self._prepared = True
         call = await self.limiter.admit_call(tokens, again=again)
         try:
             if self.given_up:
@@ -113,12 +107,6 @@ class Upstream:
         used = completion.usage.prompt_tokens + completion.usage.completion_tokens
         self.limiter.correct_tokens(tokens, used or tokens)
         return completion
-
-    async def _prepare_backend(self) -> None:
-        """Prepare the backend before the first call is admitted, because an admitted call must be sent immediately."""
-        if hasattr(self.backend, "prepare"):
-            await self.backend.prepare()
-        self._prepared = True
 
     def _report_failure(self, error: Exception, call: PacedCall) -> None:
         if isinstance(error, CallFailed):
@@ -146,6 +134,5 @@ class Upstream:
     def describe_pause(self) -> str:
         """Describe a pause of at least `WORTH_TELLING` seconds, in which nothing is sent; empty without a pause."""
         seconds = self.limiter.breaker.next_try_in or 0.0
-        if seconds < WORTH_TELLING or not self.limiter.waiting:
-            return ""
-        return f"{self._host} is at its limit, goes on in {seconds:.0f} s"
+        is_told = seconds >= WORTH_TELLING and self.limiter.waiting
+        return f"{self._host} is at its limit, goes on in {seconds:.0f} s" if is_told else ""

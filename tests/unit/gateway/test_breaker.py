@@ -57,7 +57,7 @@ def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_i
     assert (breaker.down_for, breaker.next_try_in) == (0.5, 0.5)
     clock.now += 0.5
     assert breaker.compute_delay() == 0
-    breaker.note_sent(call_at(clock.now))
+    breaker.probe = call_at(clock.now)
     assert (breaker.down_for, breaker.next_try_in) == (1.0, None)
     assert breaker.compute_delay() > 0
 
@@ -81,7 +81,7 @@ def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_t
     for told, wait in ((None, 10.0), (30.0, 30.0)):
         clock.now = 150.0
         probe = call_at(clock.now)
-        breaker.note_sent(probe)
+        breaker.probe = probe
         breaker.note_refusal(probe, told, LEAST_ROW, "", 0.0)
-        breaker.note_ended(probe)
+        breaker.probe = None
         assert breaker.next_try_in == pytest.approx(wait)

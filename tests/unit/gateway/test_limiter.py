@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.gateway.limiter import Limiter
+from evalsuite.gateway.pacing import Pacing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -203,3 +204,35 @@ def test_idle_waits_for_the_last_call(virtual: Virtual) -> None:
         return asyncio.get_running_loop().time()
 
     assert virtual(main()) == 2.0
+
+
+def serve_one_at_once(pacing: Pacing, calls: int) -> float:
+    """Send two calls at a time, of which the server answers one; return the time of the last answer."""
+    time = 0.0
+    for _ in range(calls):
+        served, refused = pacing.start_call(time), pacing.start_call(time)
+        pacing.note_refusal(refused, time + 0.01)
+        pacing.calls.pop(refused)
+        time += 0.2
+        pacing.note_answer(served, time)
+        pacing.calls.pop(served)
+        if not pacing.plain:
+            break
+    return time
+
+
+def test_calls_at_once_are_limited_where_all_refusals_came_at_one_number_in_service() -> None:
+    pacing = Pacing(4)
+    serve_one_at_once(pacing, 40)
+    assert (pacing.plain, pacing.spaced, pacing.limit, pacing.rate) == (False, False, 1, None)
+
+
+def test_a_call_that_never_ends_delays_the_others_only_until_paced_calls_fall_behind() -> None:
+    pacing = Pacing(4)
+    time = serve_one_at_once(pacing, 40)
+    assert not pacing.plain
+    pacing.start_call(time)
+    delay = pacing.compute_delay(time, None)
+    assert 0 < delay < 2
+    assert pacing.compute_delay(time + delay, None) == 0
+    assert pacing.plain

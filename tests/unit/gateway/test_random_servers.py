@@ -8,8 +8,9 @@ import pytest
 
 from tests.unit.gateway.random_servers import draw, through_gateway, with_plain_back_off
 
-SLOW_ONCE = ["51817 79", "51817 93", "604229 39", "7733101 20", "7733101 188"]
-"""Servers that were slower: each request refused once with Retry-After, and windows with a pause near the end."""
+SLOW_ONCE = ["51817 79", "51817 93", "604229 39", "7733101 20", "7733101 188", "9001 187"]
+"""Servers that were slower: each request refused once with Retry-After, windows with a pause near the end, and a limit
+that rises from 1 to 11 requests per second for 9 seconds."""
 
 SLOWER = 1.3
 """How many times as long as plain back-off a run may take."""
