@@ -1,6 +1,6 @@
 """Servers that refuse: a run beside plain back-off, and beside a client that knows the limit.
 
-    python perf/rate_limits.py [--servers N] [--seed SEED]
+    python perf/rate_limits.py [--servers N] [--seed SEED] [--tolerate N]
 
 Draws servers at random (tests/unit/gateway/random_servers.py) and asks each through the real gateway in virtual time,
 in memory; beside it with one worker per connection, each of which backs off exponentially with full jitter and
@@ -9,7 +9,8 @@ a row per kind of server, then each server at which a run takes more than SLOWER
 server is measured again with new jitter, because medians of three runs of plain back-off alone differ as much.
 
 The exit status is 1 where a run does not end, loses a call that plain back-off keeps, or is slower than SLOWER in both
-measurements, or where the runs at real limits miss their bounds. Without --seed the servers are new ones.
+measurements at more servers than --tolerate (0). From ENOUGH servers on, it is 1 also where the runs at real limits
+miss their bounds. Without --seed the servers are new ones.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ SLOWER = 1.3  # How many times as long as plain back-off a run may take.
 
 OPTIMUM = 1.15
 """How many times as long as with knowledge a run takes at a real limit, in the median."""
+
+ENOUGH = 200
+"""Servers from which medians over real limits are bounded, because those of fewer differ too much by chance."""
 
 RUNS, AGAIN = 3, 15
 """Runs in each way whose median counts, and runs at a server that was slower. One run of plain back-off may take 3
@@ -133,7 +137,7 @@ def find_faults(rows: Sequence[Row]) -> list[str]:
     faults = [f"did not end: {row.drawn}" for row in rows if row.run.seconds == math.inf]
     faults += [f"lost calls: {row.drawn}" for row in rows if row.run.lost > row.plain.lost]
     real = [row for row in rows if row.best]
-    if real:
+    if len(rows) >= ENOUGH:
         optimum = statistics.median(row.run.seconds / row.best for row in real if row.best)
         if optimum > OPTIMUM:
             faults.append(f"{optimum:.2f} times the optimum at real limits, in the median")
@@ -150,6 +154,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", type=int, default=200)
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
+    parser.add_argument("--tolerate", type=int, default=0)
     options = parser.parse_args()
     print(f"{options.servers} servers, --seed {options.seed}", flush=True)
     with ProcessPoolExecutor() as pool:
@@ -161,13 +166,15 @@ def main() -> int:
         print(
             f"slower than {SLOWER} times plain back-off in medians of {RUNS} runs: {len(slow)} of {len(rows)} servers"
         )
+        slower = []
         for number, again in zip(
             slow, pool.map(measure, repeat(options.seed), slow, repeat(RUNS), repeat(AGAIN)), strict=False
         ):
             told = f"{again.slower:.2f} times in medians of {AGAIN} runs, {rows[number].slower:.2f} of {RUNS}"
             print(f"server {number}: {told}: {again.drawn}")
             if again.slower > SLOWER:
-                faults.append(f"slower than {SLOWER} times plain back-off: server {number}")
+                slower.append(f"slower than {SLOWER} times plain back-off: server {number}")
+        faults += slower if len(slower) > options.tolerate else []
     for fault in faults:
         print(fault)
     return 1 if faults else 0
