@@ -157,7 +157,7 @@ class Connections:
 
 
 class Limiter:
-    """Admits the calls to one model: first the retries of refused calls, then new calls, both in order of arrival.
+    """Admits the calls to one model: first the retries of refused calls, then new calls, each in order of arrival.
 
     Args:
         rpm: maximum of requests per minute; None means no limit.
