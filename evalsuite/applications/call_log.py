@@ -89,8 +89,8 @@ class CallLog:
     """The calls of one case, in the order of sending, because answers arrive in any order."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
-    # Errors of calls that failed permanently. A case with a permanently failed call has no valid score.
-    failures: list[Exception] = field(default_factory=list)
+    # Errors of calls that failed permanently, by sequence number. A case with a failed call has no valid score.
+    failures: dict[int, Exception] = field(default_factory=dict)
     # Counter that gives each call its sequence number, in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
     # The faults that were injected into the case's calls.
@@ -99,6 +99,11 @@ class CallLog:
     spans: list[TraceSpan] = field(default_factory=list)
     # The request fields that the application sent and the model did not receive.
     left_out: set[str] = field(default_factory=set)
+
+    @property
+    def failure(self) -> Exception | None:
+        """The failure of the earliest sent call; the failures of parallel calls arrive in another order in a replay."""
+        return self.failures[min(self.failures)] if self.failures else None
 
     def add(self, call: LoggedCall) -> None:
         insort(self.calls, call, key=lambda other: other.number)

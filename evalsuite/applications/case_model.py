@@ -73,7 +73,7 @@ class CaseModel(ModelHandle):
     ) -> Completion:
         """Ask the model (see `protocols.Model.chat`), and give distinct ids to tool calls that lack them."""
         messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
-        with self._record_failures():
+        with self._record_failures(number):
             completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
@@ -107,7 +107,7 @@ class CaseModel(ModelHandle):
         """
         # The run's generation parameters apply to chat only, not to embeddings.
         asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
-        with self._record_failures():
+        with self._record_failures(next(self.log.numbers)):
             messages = [Message("user", text) for text in texts]
             completion = await asked.chat(messages, api="embeddings", **params)
             if len(completion.embeddings) != len(texts):
@@ -125,7 +125,7 @@ class CaseModel(ModelHandle):
         """
         if not self.models:
             return self
-        with self._record_failures():
+        with self._record_failures(next(self.log.numbers)):
             if name not in self.models:
                 raise SettingsError(
                     f"the application asked for the model {name!r:.200}, which application(models=...) lacks; add it: "
@@ -136,14 +136,14 @@ class CaseModel(ModelHandle):
         return model
 
     @contextlib.contextmanager
-    def _record_failures(self) -> Iterator[None]:
+    def _record_failures(self, number: int) -> Iterator[None]:
         try:
             yield
         except RequestRefused:
             # Do not record the refusal of an invalid request, because the application may handle the error.
             raise
         except EvalsuiteError as error:
-            self.log.failures.append(error)
+            self.log.failures[number] = error
             raise
 
     @property

@@ -81,10 +81,21 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
             return False
 
 
+class _AsyncClient(AsyncOpenAI):
+    """Sends parallel requests in the order of the calls, so that a replay gives each call its own answer again.
+
+    The package's client would first look up the platform in a thread per request, so requests could overtake others.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._platform = "Unknown"
+
+
 def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
     """Make an `AsyncOpenAI` whose calls the case's model answers; the run's time limits apply."""
     client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
-    return AsyncOpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
+    return _AsyncClient(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 
 
 def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:

@@ -114,8 +114,8 @@ class ForeignScorer:
         try:
             return await self.plain.score_case(ForeignCase(sample, transcript, self.plain.find_documents, access))
         except ScoringError as error:
-            if judge.log.failures:
-                raise judge.log.failures[0] from error
+            if judge.log.failure is not None:
+                raise judge.log.failure from error
             raise
         finally:
             judge.close_endpoints()

@@ -48,11 +48,11 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     except RaisedInThread as error:
         raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
     except Exception as error:
-        if model.log.failures and error is not model.log.failures[0]:
-            raise model.log.failures[0] from error
+        if model.log.failure is not None and error is not model.log.failure:
+            raise model.log.failure from error
         raise
-    if model.log.failures:
-        raise model.log.failures[0]
+    if model.log.failure is not None:
+        raise model.log.failure
     return model.log.complete(make_transcript(result))
 
 

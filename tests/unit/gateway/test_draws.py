@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.core.errors import RequestRefused
-from evalsuite.core.types import Completion, Message, Request, Usage
+from evalsuite.core.errors import CallFailed, RequestRefused
+from evalsuite.core.types import Completion, Message, Request, Sample, Usage
 from evalsuite.gateway.concealment import EPOCH_MARK, make_request_keys
 from evalsuite.gateway.handle import Effects, Meter, ModelHandle
+from evalsuite.solvers.applications import run_solver
 from tests.unit.gateway.scripted_answers import journal_of
 
 if TYPE_CHECKING:
@@ -206,3 +208,45 @@ def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(hous
 
     virtual(main())
     assert len(backend.asked) == 6
+
+
+@pytest.mark.parametrize("delays", [{"1": 2.0, "2": 1.0}, {"1": 1.0, "2": 2.0}])
+def test_a_case_has_the_failure_of_the_call_that_it_sent_first(virtual: Virtual, delays: dict[str, float]) -> None:
+    class Failing:
+        async def ask(self, request: Request) -> Completion:
+            text = request.messages[-1].content
+            await asyncio.sleep(delays[text])
+            raise CallFailed(f"call {text} failed")
+
+    async def agent(sample: Sample, model: CaseModel) -> str:
+        await asyncio.gather(model.chat("1"), model.chat("2"), return_exceptions=True)
+        return sample.id
+
+    asker: Any = Failing()
+    with pytest.raises(CallFailed, match="call 1 failed"):
+        virtual(run_solver(agent, Sample(id="a", input="a"), CaseModel(asker, "m")))
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_parallel_requests_of_a_client_are_sent_in_the_order_of_its_calls(
+    monkeypatch: pytest.MonkeyPatch, *, copied: bool
+) -> None:
+    sent: list[str] = []
+    times = itertools.chain([0.2], itertools.repeat(0.0))
+    monkeypatch.setattr("openai._base_client.get_platform", lambda: time.sleep(next(times)))
+
+    class Answering:
+        async def ask(self, request: Request) -> Completion:
+            sent.append(request.messages[-1].content)
+            return Completion("fine", usage=Usage(1, 10, 5))
+
+    async def main() -> None:
+        asker: Any = Answering()
+        client = CaseModel(asker, "m").openai()
+        client = client.with_options(timeout=60.0) if copied else client
+        await asyncio.gather(
+            *(client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}]) for text in "123")
+        )
+
+    asyncio.run(main())
+    assert sent == ["1", "2", "3"]
