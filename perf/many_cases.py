@@ -2,6 +2,7 @@
 
     python perf/many_cases.py -n 0 --cases 10000 100000
     python perf/many_cases.py -n 8 --cases 10000 100000
+    python perf/many_cases.py -n evaluate --cases 4000 20000    # evaluate() in place of pytest
 
 The cases are `perf/cases`, with a plain function as the model. An empty session of the same shape is taken off.
 """
@@ -18,6 +19,9 @@ from pathlib import Path
 
 CASES = Path(__file__).with_name("cases")
 MODEL = "async def answer(messages, **_):\n    return 'A' + messages[-1]['content'].split()[1]\n"
+EVALUATE = (
+    "import sys, evalsuite, test_fake; evalsuite.evaluate(test_fake.test_fake, model=sys.argv[1], reports=sys.argv[2])"
+)
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -51,8 +55,10 @@ def session(cases: int, workers: str, folder: Path) -> dict[str, float]:
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model=function:app:answer",
         "-n", workers, f"--rootdir={CASES}", "-c", os.devnull, str(CASES),
         f"--reports={folder / 'reports'}")  # fmt: skip
+    if workers == "evaluate":
+        command = (sys.executable, "-c", EVALUATE, "function:app:answer", str(folder / "reports"))
     started, seen = time.perf_counter(), dict[int, tuple[float, int]]()
-    paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    paths = os.pathsep.join(filter(None, (str(folder), str(CASES), os.environ.get("PYTHONPATH"))))
     environment = os.environ | {"N": str(cases), "PYTHONPATH": paths}
     output = (folder / "out.txt").open("w")
     child = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
