@@ -42,7 +42,7 @@ being_imported: list[Path] = []
 
 started_sessions: list[str] = []  # root directories of this process's pytest sessions that have loaded the plugin
 TEST_FILES = ("test_*.py", "*_test.py")
-RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # a folder with any of these files is a run's folder
+RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # A folder with any of these files is a run's folder.
 
 
 def is_run_folder(folder: Path) -> bool:

@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A met gate gets `no data` if it would be missed once each case without a score counts with the metric's worst value.
-Such cases were skipped or ended in an error.
+Cases without a score were skipped or ended in an error. A met gate gets `no data` if it would be missed when each such
+case had the metric's worst value.
 """
 
 from __future__ import annotations

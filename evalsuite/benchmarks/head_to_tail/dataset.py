@@ -47,8 +47,8 @@ class QuestionItem:
     question: str
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
     entity: Any  # The entity, as plain JSON data.
-    # Further tags from the files beside the questions. `top` is `10%` for the most popular tenth of the head;
-    # `predicate`, such as `tail predicate`, is the bucket of the predicate itself.
+    # Further tags from the files beside the questions. The tag `top` is `10%` for the most popular tenth of the head.
+    # The tag `predicate` tells how popular the question's predicate is, such as `tail predicate`.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 

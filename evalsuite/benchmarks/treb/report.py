@@ -5,8 +5,8 @@ the overall score is the mean of the columns, and that a column is the mean of i
 
 The leaderboard has five skills with twenty subtasks about tables. The leaderboard uses the judge's marks, and each
 subtask counts with its best mode. The authors' numbers confirm that the best mode counts. In TBO (basic operations),
-QwQ-32B has 81.98, more than its 80.57, 78.23 and 74.00 in the single modes of Table 3. In TU, QwQ-32B has 83.22, less
-than the 91.02 of ICoT in Table 3, because few subtasks run in ICoT.
+the leaderboard gives QwQ-32B 81.98; Table 3 gives its single modes only 80.57, 78.23 and 74.00. In TU, the leaderboard
+gives 83.22, less than the 91.02 of ICoT in Table 3, because few subtasks run in ICoT.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def _make_rounded_pair(
 
 
 LEVEL, CLOSE = 0.05, 0.001
-FEWEST, MOST = 8, 5000  # with fewer values, tests lack power; with more, the Shapiro-Wilk p-value is inaccurate
+FEWEST, MOST = 8, 5000  # With fewer values, tests lack power; with more, the Shapiro-Wilk p-value is inaccurate.
 IMPORT = "from scipy import stats\n"
 
 

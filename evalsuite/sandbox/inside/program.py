@@ -462,7 +462,7 @@ def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float,
             ending = f"{'exit' if end.si_code == os.CLD_EXITED else 'signal'} {end.si_status}"
             return ending if loaded else f"early {ending}"
         else:
-            time.sleep(CHECK_SECONDS)  # Wait, because a channel that the program has closed is always readable.
+            time.sleep(CHECK_SECONDS)  # A closed channel is always readable, so `select` would not wait.
         if time.monotonic() >= deadline:
             return "timeout"
         if os.fstat(output).st_size > most:
