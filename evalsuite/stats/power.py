@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Values
 
 MOST_CASES = 10**9  # Largest number of cases that the search tries.
+BLOCK = 256  # Numbers of discordant cases whose results are computed at once.
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -71,10 +72,15 @@ def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-@lru_cache(maxsize=8)  # Cached, because the search for the detectable drop needs the same result many times.
 def _find_most_wins(first: int, last: int, level: float) -> Array:
     """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
-    changed = np.arange(first, last + 1)
+    blocks = [_find_block(number, level) for number in range(first // BLOCK, last // BLOCK + 1)]
+    return np.concatenate(blocks)[first % BLOCK :][: last - first + 1]
+
+
+@lru_cache(maxsize=1024)  # Cached, because the steps of a search need almost the same numbers.
+def _find_block(number: int, level: float) -> Array:
+    changed = np.arange(number * BLOCK, (number + 1) * BLOCK)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # If half of the changes are wins, the share did not drop.
     while (many - few > 1).any():
         middle = (few + many) // 2

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from evalsuite.stats import compare_paired, paired_difference
-from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
+from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance, power_share
 
 
 def test_the_variance_within_questions_is_pooled_over_their_epochs() -> None:
@@ -73,3 +74,9 @@ def test_questions_that_share_a_source_count_for_less() -> None:
     assert crowded.count_questions_needed(0.05, 1, 1) == pytest.approx(
         3 * alone.count_questions_needed(0.05, 1, 1), rel=0.02
     )
+
+
+@pytest.mark.parametrize("n", [255, 256, 257, 511, 512])
+def test_where_every_case_changes_the_power_is_that_of_the_sign_test(n: int) -> None:
+    most = max(wins for wins in range(n) if 2 * binom.cdf(wins, n, 0.5) <= 0.05)
+    assert power_share(n, 1.0, 0.2) == pytest.approx(binom.cdf(most, n, 0.4), rel=1e-9)
