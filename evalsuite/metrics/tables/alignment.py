@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]  # An index of the first and of the second sequence, ascending by the first.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
-PROFILE_SIZE = 64
+PROFILE_SIZE = 64  # A power of two.
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
@@ -168,8 +168,8 @@ def _make_profiles(table: _Table) -> Floats:
     data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
     starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * PROFILE_SIZE
     # An overflow of the product does not change the result, because `PROFILE_SIZE` divides the modulus of the overflow.
-    pairs = data[:-1] * 31 + data[1:]
-    places = np.concatenate((starts + data * 7919 % PROFILE_SIZE, starts[:-1] + pairs * 7919 % PROFILE_SIZE))
+    pairs, last = data[:-1] * 31 + data[1:], PROFILE_SIZE - 1
+    places = np.concatenate((starts + (data * 7919 & last), starts[:-1] + (pairs * 7919 & last)))
     counts = np.bincount(places, minlength=len(lines) * PROFILE_SIZE).reshape(len(lines), PROFILE_SIZE)
     lengths = np.sqrt((counts * counts).sum(1, keepdims=True, dtype=np.float64))
     profiles: Floats = counts / np.maximum(lengths, 1.0)

@@ -45,11 +45,8 @@ def normalise_cell(text: str) -> str:
     if text[:1].isdigit() and PLAIN_NUMBER.fullmatch(text):
         return _shorten_number(text)
     text = text[:LONGEST_CELL]
-    if PLAIN_WORDS.fullmatch(text):
-        parts = text.lower().split()
-        if not NUMBER_WORDS.keys().isdisjoint(parts):
-            parts = [NUMBER_WORDS.get(word, word) for word in parts]
-        words = " ".join(parts)
+    if text.isascii() and text.replace(" ", "").isalpha():
+        words = " ".join([NUMBER_WORDS.get(word, word) for word in text.lower().split()])
         return ABSENT_VALUE if words in ABSENT else words
     plain = strip_cell_markup(text)
     if plain.strip().casefold() in ABSENT:
@@ -125,8 +122,8 @@ SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u
 GROUPED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:[ '\u2019]\d{3})+(?![ '\u2019]?\d|\w)")
 FIXED_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 """Spaces that separate thousands between digits. An ordinary space is excluded: it may separate two numbers."""
-PLAIN_WORDS = re.compile(r" *[A-Za-z][A-Za-z ]*")
 PLAIN_NUMBER = re.compile(r"[0-9]{1,14}(?:\.[0-9]{1,14})?")
+TWO_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)? [0-9]+(?:\.[0-9]+)?")
 LONGEST_NUMBER = 28  # Maximum digits of a number; a longer number is compared as text, because it would be rounded.
 
 
@@ -210,8 +207,8 @@ def _normalise_number(written: str, sign: str) -> str:
 def _shorten_number(number: str) -> str:
     """Remove the zeros that do not change a number's value."""
     whole, _, fraction = number.partition(".")
-    fraction = fraction.rstrip("0")
-    return f"{whole.lstrip('0') or '0'}.{fraction}" if fraction else whole.lstrip("0") or "0"
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole
 
 
 CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing", "unwanted", "blank"]
@@ -259,9 +256,12 @@ def measure_cell_similarity(one: str, other: str) -> float:
     sides contradict each other, the cells count 0.0, because their meanings differ.
     """
     value, target = normalise_cell(one), normalise_cell(other)
-    if value == target:
-        return _compare_signs(one, other)
-    if value[:1].isdigit() and PLAIN_NUMBER.fullmatch(value) and PLAIN_NUMBER.fullmatch(target):
+    return _compare_signs(one, other) if value == target else measure_value_similarity(value, target)
+
+
+def measure_value_similarity(value: str, target: str) -> float:
+    """Measure the similarity of two cells with different values, from 0 to 1."""
+    if TWO_NUMBERS.fullmatch(f"{value} {target}"):
         return 0.0
     alike = _compare_values(value, target)
     return INCOMPLETE if alike < INCOMPLETE and _lacks_sign(value, target) else alike
@@ -270,7 +270,7 @@ def measure_cell_similarity(one: str, other: str) -> float:
 def _lacks_sign(value: str, target: str) -> bool:
     """Tell whether one value differs from the other only by lacking accents or the word for a missing value."""
     if value.isascii() and target.isascii():
-        return ABSENT_VALUE in (value, target) and "" in (value, target)
+        return not (value and target) and ABSENT_VALUE in (value, target)
     plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}
     return plain in ({value}, {target}, {"", ABSENT_VALUE})
 

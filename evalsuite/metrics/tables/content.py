@@ -10,7 +10,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.alignment import TableAligner
-from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, normalise_cell
+from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, measure_value_similarity, normalise_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +96,8 @@ class ValueGrid:
     def compute_shared_values(self, other: ValueGrid) -> float:
         """Return the Dice coefficient of both tables' values, regardless of their positions."""
         total = self.counts.total() + other.counts.total()
-        return 2 * (self.counts & other.counts).total() / total if total else 0.0
+        shared = sum(min(self.counts[value], other.counts[value]) for value in self.counts.keys() & other.counts)
+        return 2 * shared / total if total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,17 +269,18 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
     column_names = _rate_names(
         left, right, [(None if head is None else (head, one), (right.head, two)) for one, two in columns]
     )
+    named = list(zip(columns, column_names, strict=True))
     for (one, two), row_name in zip(rows, row_names, strict=True):
         here, there = left.rows[one], right.rows[two]
         texts, wanted_texts = left.texts[one], right.texts[two]
+        # A data cell counts by thirds: for its value, its row's name and its column's name.
         is_below_head = two > right.head
-        for (column, beside), column_name in zip(columns, column_names, strict=True):
+        shares = [(1 + row_name + name) / 3 if is_below_head and at else 1.0 for (_, at), name in named]
+        for (column, beside), share in zip(columns, shares, strict=True):
             value, wanted = here[column], there[beside]
             if not value and not wanted:
                 blank += 1
                 continue
-            # A data cell counts by thirds: for its value, its row's name and its column's name.
-            share = (1 + row_name + column_name) / 3 if is_below_head and beside else 1.0
             if texts[column] == wanted_texts[beside]:
                 equal += 1
                 similarity += share
@@ -287,7 +289,11 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 blank += span in spans
                 spans.add(span)
             else:
-                alike = measure_cell_similarity(texts[column], wanted_texts[beside])
+                alike = (
+                    measure_value_similarity(value, wanted)
+                    if value != wanted
+                    else measure_cell_similarity(texts[column], wanted_texts[beside])
+                )
                 similarity += alike * share
                 equal += alike == 1.0
     sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))

@@ -262,7 +262,8 @@ class _PipeBlock:
         rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
         first = separators.index(False) if False in separators else 0
         head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
-        bold = tuple(cell for row in rows for cell in row if BOLD.search(cell))
+        is_bold = any("**" in line or "__" in line for line in self.lines)
+        bold = tuple(cell for row in rows for cell in row if BOLD.search(cell)) if is_bold else ()
         return [CellGrid(tuple(rows), name=name, head_rows=head, bold=bold)] if rows else []
 
 
@@ -370,7 +371,7 @@ def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
         (
             place + 1
             for place, (row, below) in enumerate(pairwise(rows))
-            if set(row) == {"---"} and all(map(POLARS_TYPE.fullmatch, below))
+            if row[:1] == ("---",) and set(row) == {"---"} and all(map(POLARS_TYPE.fullmatch, below))
         ),
         None,
     )
@@ -416,12 +417,13 @@ def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separator
 def _split_row(line: str) -> tuple[str, ...]:
     if DOUBLE_BARS.fullmatch(line):
         line = line.replace("||", "|")
+    line = normalise_text(line)
     cells = PIPE.sub(r"\1\n", line).split("\n") if "\\" in line else line.split("|")
-    if not cells[0].strip() and line.startswith("|"):
-        cells = cells[1:]
+    if line.startswith("|") and not cells[0]:
+        del cells[0]
     if cells and not cells[-1].strip():
-        cells = cells[:-1]
-    return tuple(normalise_text(cell.replace("\\|", "|")) for cell in cells)
+        del cells[-1]
+    return tuple([cell.replace("\\|", "|").strip() for cell in cells] if "\\" in line else map(str.strip, cells))
 
 
 def _is_separator(place: int, row: tuple[str, ...]) -> bool:
@@ -434,7 +436,7 @@ def _is_ornament(line: str) -> bool:
     return FENCE_START.match(line) is not None or GRID_RULE.fullmatch(line) is not None
 
 
-BLANK_LINES = re.compile(r"\n[ \t]*\n|^[ \t]*[`~]{3,}[^\n]*$", re.MULTILINE)
+BLOCK_END = re.compile(r"\n[ \t\r]*(?:(?=\n)|[`~]{3,}[^\n]*)")  # A blank line or a code fence
 LONGEST_FIELD = 80  # Maximum characters of a field; longer text is prose, unless tabs separate the fields.
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
@@ -445,9 +447,14 @@ SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 MINUS = re.compile(r"(?<= )-(?=[\d.]|inf)")  # The sign of a number in a printed frame.
 
 
+def _split_blocks(text: str) -> list[str]:
+    """Split a text at blank lines and code fences."""
+    return [stripped for block in BLOCK_END.split(f"\n{text}") if (stripped := block.strip("\r\n"))]
+
+
 def _read_delimited(text: str) -> list[CellGrid]:
     """Read the blocks in which at least two lines have the same number of fields."""
-    return [grid for block in BLANK_LINES.split(text) if (grid := _read_block(block.strip("\r\n")))]
+    return [grid for block in _split_blocks(text) if (grid := _read_block(block))]
 
 
 def _read_block(block: str) -> CellGrid | None:
@@ -530,8 +537,8 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
             index.
     """
     tables, continues = list[CellGrid](), False
-    for block in BLANK_LINES.split(text):
-        lines = block.strip("\r\n").splitlines()
+    for block in _split_blocks(text):
+        lines = block.splitlines()
         while lines and (lines[0].endswith(":") or len(SPACES.split(lines[0].strip())) < 2) and lines[0][:1].strip():
             del lines[0]
         spaced = sum("  " in line.rstrip() for line in lines)
