@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.cells import (
+    EQUAL,
     CellVerdict,
     SearchedText,
     compare_cells,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-RIGHT: frozenset[CellVerdict] = frozenset({"same", "other form", "sign missing", "blank"})
+RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}
 """Verdicts (results of comparing cells) that mean a correct value."""
 
 
@@ -98,7 +99,7 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
                 verdict = compare_cells(pair.left.texts[here][there], pair.right.texts[row][column])
                 cell = CellPair(predicted[here][there], text, verdict)
             if is_name:
-                if cell and cell.verdict not in RIGHT:
+                if cell and cell.verdict not in EQUAL:
                     comparison.names.append((cell.predicted, text))
                 continue
             line.append(cell.predicted if cell else "")

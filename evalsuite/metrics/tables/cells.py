@@ -215,6 +215,8 @@ CellVerdict = Literal["same", "other form", "sign missing", "differs", "missing"
 """`sign missing`: the values are equal, but one side lacks a sign. `missing`: the cell is blank although a value was
 wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: both cells are blank.
 """
+EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
+"""Verdicts of cells that do not lower the content score."""
 INCOMPLETE = 0.5
 """The score of a right value that lacks its sign, its name or its repetition under a span."""
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")

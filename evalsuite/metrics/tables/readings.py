@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import re
+import unicodedata
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,12 +21,16 @@ from evalsuite.metrics.tables.latex import read_latex
 from evalsuite.metrics.tables.plain_data import find_json_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.metrics.tables.grid import Format
 
 
 HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.compile(r"\\begin\s*\{")}
+
+
+LONGEST_TEXT = 1_000_000  # Maximum characters of an answer or a reference.
+MOST_CELLS = 100_000  # Maximum positions (rows times columns) of a text's tables.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,11 @@ class MarkupReading:
     text: str  # The markup alone, without the text around it.
     tables: tuple[CellGrid, ...]  # The tables in order.
     is_list: bool = False  # Whether list items or texts were read as one column, because the text has no table.
+
+    @property
+    def size(self) -> int:
+        """The number of positions in all tables, after all rows are filled up to the same length."""
+        return sum(len(table.rows) * table.width for table in self.tables)
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
@@ -51,16 +61,23 @@ def _read_in_format(text: str, markup: Format) -> MarkupReading:
 
 
 def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
-    """Read an answer in each possible markup, the wanted markup first; skip readings without tables."""
+    """Read an answer in each possible markup, the wanted markup first; skip readings without tables.
+
+    Readings of more than `MOST_CELLS` are skipped, and an answer of more than `LONGEST_TEXT` is not read, because
+    time and memory must be bounded whatever a model writes.
+    """
+    if len(answer) > LONGEST_TEXT:
+        return []
     readings = [
         _read_in_format(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
     ]
-    return [reading for reading in (*readings, *_read_others(answer)) if reading.tables]
+    return [reading for reading in (*readings, *_read_others(answer)) if 0 < reading.size <= MOST_CELLS]
 
 
 ESCAPED_TAG = re.compile(r"&(?:amp;)*lt;(?:t[rdh]|table)\b", re.IGNORECASE)
+RAW_SIGN = re.compile(r"(?<=\d)%|\$(?=\d+(?:[.,]\d+)*(?![\w$.,]))")  # A sign that LaTeX requires to be escaped.
 JSON_START = re.compile(r"[\[{]\s*[\[{\"]")
 
 
@@ -75,17 +92,29 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
         yield _read_in_format(strip_answer(text, "html"), "html")
+    if RAW_SIGN.search(text) and HINTS["latex"].search(text):
+        latex = strip_answer(text, "latex")
+        yield MarkupReading("latex", latex, tuple(read_latex(RAW_SIGN.sub(r"\\\g<0>", latex))))
+    for tables in _read_other_raw_text(text):
+        yield MarkupReading("markdown", text.strip(), tuple(tables))
+
+
+def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
+    """Yield the tables of raw text by each reading that the text allows, except the usual one."""
     if GRID.search(text):
         usual = _read_markdown(text)
-        for joins in (True, False):
-            if (tables := _read_markdown(text, joins=joins)) != usual:
-                yield MarkupReading("markdown", text.strip(), tuple(tables))
-    lines = text.splitlines()
-    if 0 < 2 * sum("|" in line for line in lines) <= len(lines):
-        yield MarkupReading("markdown", text.strip(), tuple(_read_delimited(text)))
-    printed = [tables for least in (2, 1) if (tables := _read_printed_frames(text, least))]
-    for tables in (*printed, *(list(map(_drop_counting_index, frames)) for frames in printed)):
-        yield MarkupReading("markdown", text.strip(), tuple(tables))
+        yield from (tables for joins in (True, False) if (tables := _read_markdown(text, joins=joins)) != usual)
+    # Text that separates cells by commas or tabs may also contain bars.
+    if "|" in text and any(line[:1] not in "|+" for line in text.splitlines()):
+        yield _read_delimited(text)
+    if "|===" in text:
+        yield _read_asciidoc(text)
+    if table := CSV_TABLE.search(text):
+        yield _read_delimited("\n".join(table.groups()))
+    shown = dict.fromkeys((text, _fill_wide_characters(text)))
+    printed = [_read_printed_frames(each, least) for least in (2, 1) for each in shown]
+    yield from printed
+    yield from (map(_drop_counting_index, frames) for frames in printed)
 
 
 WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
@@ -201,11 +230,12 @@ def _cut_markdown(text: str) -> str:
         return ""
     above = [place for place in range(rows[0]) if lines[place].strip()]
     first = above[-1] if above and _is_name(lines[above[-1]].strip()) else rows[0]
-    return "\n".join(lines[first : rows[-1] + 1]).strip()
+    return "\n".join(lines[first : rows[-1] + 1]).rstrip()
 
 
 LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 BARE_BAR = re.compile(r"(?<!\\)\|")
+BARE_BAR_OR_CORNER = re.compile(r"(?<!\\)\||\+")
 PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 SEPARATOR = re.compile(r":?-+:?|=+|")
 HTML_ROW = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
@@ -213,11 +243,15 @@ GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
 RULE_AROUND_SPAN = re.compile(r"\+[-=].*[-=]\+")  # A grid's rule, interrupted by a cell that spans several rows.
 GRID = re.compile(r"^[ \t]*[+\u251c\u255f\u2560\u255e\u2523\u2520][-=\u2500-\u256c]", re.MULTILINE)
 CORNER = re.compile(r"(?<=[-=:])\+|\+(?=[-=:])")
+RULE = re.compile(r"\s*(?=[^-=]*[-=]{2})[-=:|+ ]+")  # A grid's rule, or the line of dashes below a head.
+EDGE = re.compile(r"(?<![^-=: ])[|+](?![^-=: ])")
+FILLER = "\0"
 RULE_PART = re.compile(r"\+[-=:]+\+")
 POLARS_TYPE = re.compile(r"[iuf]\d{1,3}|str|bool|date|time|cat|enum|binary|null|object|[a-z]+\[.*\]")
 POLARS_SHAPE = re.compile(r"shape: \([\d_,]+, [\d_,]+\)")
 DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A table row in Jira's or MoinMoin's markup.
-BAR_IN_CODE = re.compile(r"`[^`|]*\|[^`]*`|(?<![\\$])\$[^$|]*\|[^$]*\$")
+CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|(?<!\\)\$[^$]*\$")  # A piece of code, or a formula.
+TEXTILE = re.compile(r"\|[_<>=]+\. ")  # The start of a cell in Textile, with its alignment.
 BOX_BARS = "│┃┆┇┊┋╎╏║╽╿"
 BAR = re.compile(f"[|{BOX_BARS}]")
 BOX_LINES = {code: "+" for code in range(0x2500, 0x2580) if not 0x2571 <= code <= 0x2573} | {
@@ -226,7 +260,7 @@ BOX_LINES = {code: "+" for code in range(0x2500, 0x2580) if not 0x2571 <= code <
 }
 """Characters that draw boxes, each with its counterpart in ASCII."""
 FENCE_START = re.compile(r"[`~]{3,}")
-QUOTED = re.compile(r"^>[> ]*+(?=\||[^|]*$)")
+QUOTED = re.compile(r"^\s*>[> ]*+(?=\||[^|]*$)")
 NAMED_ROW = re.compile(r"([^|\\:]{1,80}:)[*_ ]*(\|.*\|)")
 BOLD = re.compile(r"(\*\*|__)\S[^*_]*\1")
 LONGEST_NAME = 80
@@ -241,12 +275,13 @@ class _PipeBlock:
     joins: bool | None = None  # Whether to join the lines between two rules of a grid; None decides by blank cells.
 
     def read_tables_of_block(self) -> list[CellGrid]:
+        self.lines, written = [line.strip() for line in self.lines], self.lines
         if not _is_table(self.lines):
             return []
         name = normalise_text(self.name.lstrip("-+>").strip("#*_:` \t"))
         if grid := _read_spanned_grid(self.lines):
             return [replace(grid, name=name)]
-        self.lines = _escape_inner_bars(self.lines)
+        self.lines = [line.strip() for line in _escape_inner_bars(written)]
         split = [_split_row(line) for line in self.lines]
         separators = [
             GRID_RULE.fullmatch(line) is not None or _is_separator(place, row)
@@ -277,9 +312,10 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     tables: list[CellGrid] = []
     block = _PipeBlock(joins=joins)
     text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
-    for line in _split_lines(text):
+    for written in _split_lines(text):
+        line = written.strip()
         if _is_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
-            block.lines.append(line)
+            block.lines.append(written)
             continue
         tables += block.read_tables_of_block()
         if block.lines:
@@ -302,10 +338,10 @@ def _write_box_in_ascii(line: str) -> str:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Strip lines and remove quotation marks; a name before a table's first row becomes a separate line."""
-    lines = [QUOTED.sub("", raw.strip(), count=1).strip() for raw in LINE_END.split(text)]
+    """Remove quotation marks; a name before a table's first row becomes a separate line."""
+    lines = [QUOTED.sub("", raw.rstrip(), count=1) for raw in LINE_END.split(text)]
     for line, below in zip_longest(lines, lines[1:], fillvalue=""):
-        named = NAMED_ROW.fullmatch(line) if below.startswith("|") else None
+        named = NAMED_ROW.fullmatch(line.strip()) if below.lstrip().startswith("|") else None
         yield from (named[1], named[2]) if named else (line,)
 
 
@@ -357,12 +393,30 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """Escape the bars that are not below a corner of a grid's rules, because these bars are text."""
-    corners = {corner.start() for line in lines if GRID_RULE.fullmatch(line) for corner in CORNER.finditer(line)}
-    if not corners or len({*map(len, lines)}) != 1:
-        return lines
-    edges = corners | {0, len(lines[0]) - 1}
-    return [BARE_BAR.sub(lambda bar: bar[0] if bar.start() in edges else "\\|", line) for line in lines]
+    """Escape the bars that are not below a bar or corner of the rules (or of the head), if all lines are aligned."""
+    for written in (lines, list(map(_fill_wide_characters, lines))):
+        rules = [line for line in written if RULE.fullmatch(line)] or written[:1]
+        edges = {edge.start() for line in rules for edge in EDGE.finditer(line)}
+        rows = [line for line in written if line not in rules]
+        bars = BARE_BAR_OR_CORNER if "+" in rules[0] else BARE_BAR
+        if (
+            len(edges) >= rules[0].count("|")
+            and max(map(len, written)) <= len(rules[0])
+            and all(edges <= {bar.start() for bar in bars.finditer(line)} for line in rows)
+        ):
+            return [_escape_bars(line, edges).replace(FILLER, "") for line in written]
+    return lines
+
+
+def _escape_bars(line: str, edges: Collection[int]) -> str:
+    return BARE_BAR.sub(lambda bar: bar[0] if bar.start() in edges else "\\|", line)
+
+
+def _fill_wide_characters(line: str) -> str:
+    """Insert a filler after each character that takes two columns in a terminal."""
+    if line.isascii():
+        return line
+    return "".join(char + FILLER if unicodedata.east_asian_width(char) in {"W", "F"} else char for char in line)
 
 
 def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
@@ -409,7 +463,7 @@ def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separator
     for line, row in zip(lines, split, strict=True):
         kept = row
         if len(row) > width:
-            kept = _split_row(BAR_IN_CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
+            kept = _split_row(CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
         rows.append(kept if len(kept) == width else row)
     return rows
 
@@ -417,6 +471,8 @@ def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separator
 def _split_row(line: str) -> tuple[str, ...]:
     if DOUBLE_BARS.fullmatch(line):
         line = line.replace("||", "|")
+    elif TEXTILE.match(line):
+        line = TEXTILE.sub("| ", line)
     line = normalise_text(line)
     cells = PIPE.sub(r"\1\n", line).split("\n") if "\\" in line else line.split("|")
     if line.startswith("|") and not cells[0]:
@@ -442,6 +498,17 @@ SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 
 RULER = re.compile(r" *(?:={2,}|-{2,})(?: +(?:={2,}|-{2,}))+ *")  # A rule of reStructuredText's simple tables.
+LONE_RULE = re.compile(r"\s*([-=~\u2500\u2501\u2550])\1\1(?:\1| )*")  # A rule below a head or between rows.
+ASCIIDOC = re.compile(
+    r'^(?:\[[^\n]*?cols="([^"\n]*)"[^\n]*\n(?:\.[^\n]*\n)?)?\|={3,}\n(.*?)^\|={3,}', re.MULTILINE | re.DOTALL
+)
+ASCIIDOC_BAR = re.compile(r"(?:^|(?<=\s))[<>^.+\d*a-z]*(?<!\\)\|", re.MULTILINE)
+CSV_TABLE = re.compile(
+    r"^[ \t]*\.\. csv-table::.*\n(?:[ \t]+:(?!header:).*\n)*[ \t]+:header:(.*)\n(?:[ \t]+:.*\n)*\s*\n"
+    r"((?:[ \t]+\S.*\n?)+)",
+    re.MULTILINE,
+)
+"""The directive for a table in reStructuredText; the groups are the table's head and its body."""
 LIST_CELL = re.compile(r"\s*(\* )?- ?(.*)")  # A cell of reStructuredText's list-table; a star begins a row.
 SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 MINUS = re.compile(r"(?<= )-(?=[\d.]|inf)")  # The sign of a number in a printed frame.
@@ -517,12 +584,21 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
 
 
 def _cut_line(line: str, starts: Sequence[int]) -> tuple[str, ...]:
-    return tuple(normalise_text(line[start:end]) for start, end in pairwise([*starts, None]))
+    return tuple(normalise_text(line[start:end].replace(FILLER, "")) for start, end in pairwise([*starts, None]))
 
 
 def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Join the lines of a row whose cells are wrapped."""
     return tuple(map(normalise_text, map(" ".join, zip_longest(*rows, fillvalue=""))))
+
+
+def _read_asciidoc(text: str) -> Iterator[CellGrid]:
+    """Read the tables of AsciiDoc; the columns are counted in the attributes, or else in the first line of cells."""
+    for columns, body in ASCIIDOC.findall(text):
+        cells = list(map(normalise_text, ASCIIDOC_BAR.split(body)[1:]))
+        width = columns.count(",") + 1 if columns else len(ASCIIDOC_BAR.findall(body.strip().split("\n")[0]))
+        if width and len(cells) % width == 0:
+            yield CellGrid(tuple(tuple(cells[at : at + width]) for at in range(0, len(cells), width)))
 
 
 def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
@@ -538,8 +614,14 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
     """
     tables, continues = list[CellGrid](), False
     for block in _split_blocks(text):
-        lines = block.splitlines()
-        while lines and (lines[0].endswith(":") or len(SPACES.split(lines[0].strip())) < 2) and lines[0][:1].strip():
+        lines = [line for line in block.splitlines() if not LONE_RULE.fullmatch(line)]
+        is_framed = len(set(map(len, lines))) == 1
+        while (
+            not is_framed
+            and lines
+            and (lines[0].endswith(":") or len(SPACES.split(lines[0].strip())) < 2)
+            and lines[0][:1].strip()
+        ):
             del lines[0]
         spaced = sum("  " in line.rstrip() for line in lines)
         if len(lines) < 2 or (2 * spaced < len(lines) and len(set(map(len, lines))) > 1):

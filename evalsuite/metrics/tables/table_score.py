@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
-from evalsuite.metrics.tables.cells import INCOMPLETE, compare_cells, strip_cell_markup
+from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, make_form_facts
 from evalsuite.metrics.tables.plain_data import write_as_markup
 from evalsuite.metrics.tables.readings import (
+    LONGEST_TEXT,
+    MOST_CELLS,
     MarkupReading,
     detect_format,
     read_format,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 11  # Version of the score's definition, increased whenever a score can change.
+VERSION = 12  # Version of the score's definition, increased whenever a score can change.
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ def table_score(
     """Score a predicted table against the wanted table.
 
     The prediction is a complete answer: text around its table is ignored, and the table may be written in any
-    markup. An answer without any table scores 0.0 in every part.
+    markup. An answer without any table scores 0.0 in every part, as does an answer of more than a million characters or
+    100,000 cells.
 
     Args:
         prediction: the model's text, a pandas or polars frame, a list of rows or a list of records.
@@ -174,7 +177,7 @@ def table_score(
         column_order: whether columns must be in the reference's order.
 
     Raises:
-        ScoringError: the reference contains no readable table.
+        ScoringError: the reference contains no readable table, or exceeds these limits.
         ValueError: the format is unknown.
         TypeError: the prediction or the reference is neither a text nor a table.
     """
@@ -252,13 +255,21 @@ def match_tables(
         markup = read_format(format)
     prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
     order = {"row_order": row_order, "column_order": column_order}
-    wanted = read_wanted(reference, markup)
+    wanted = read_wanted(reference, markup) if len(reference) <= LONGEST_TEXT else None
+    if wanted is None or wanted.size > MOST_CELLS:
+        size = f"{len(reference):,} characters" if wanted is None else f"{wanted.size:,} cells"
+        raise ScoringError(
+            f"the reference has {size}, but a table score compares at most {LONGEST_TEXT:,} characters and "
+            f"{MOST_CELLS:,} cells (rows times columns). Split the table, and score its parts"
+        )
     if not wanted.tables:
         start = " ".join(reference.split())[:60]
         raise ScoringError(
             f"the reference contains no table that can be read as {markup}, so nothing can be compared with it: "
             f"{start!r}. Check its format, or write the table in markup that evalsuite reads (docs/table_metrics.md)"
         )
+    if len(prediction) > LONGEST_TEXT:
+        prediction = ""
     if prediction.strip() == reference.strip():
         readings = [wanted]
     else:
@@ -278,8 +289,6 @@ LONGEST_SHOWN = 400  # Maximum characters of a cell that are shown; `TableScore.
 CellState = Literal["equal", "differs", "missing", "surplus"]
 LEGEND = "predicted → wanted   [-missing-]   {+not wanted+}"
 COLOURS: dict[CellState, str] = {"equal": "", "differs": "33", "missing": "31", "surplus": "35"}
-EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
-"""Verdicts of cells that do not lower the content score."""
 STYLE = """\
 .evalsuite-tables table { border-collapse: collapse; margin: 1rem 0 }
 .evalsuite-tables td { border: 1px solid #ccc; padding: .25rem .6rem }

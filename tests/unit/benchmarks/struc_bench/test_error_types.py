@@ -13,10 +13,12 @@ from evalsuite.benchmarks.struc_bench.abilities import (
     TableComparison,
     compare_tables,
     find_error_types,
+    measure_abilities,
 )
-from evalsuite.metrics.tables import CellGrid, read_tables, table_score
+from evalsuite.metrics.tables import FORMATS, CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.cells import read_cell_value
 from evalsuite.metrics.tables.content import compare_content
+from evalsuite.metrics.tables.plain_data import write_table
 
 WANTED = """\
 Team:
@@ -56,6 +58,7 @@ def found(prediction: str) -> set[str]:
         ("15:30 | |", "15:30 | Bo |", {"element_error"}),
         ("Gulls", "Seagulls", {"naming_error"}),
         ("Share", "Quota", {"naming_error"}),
+        ("Share", "Share %", {"naming_error"}),
         ("| | Wins", "| Team | Wins", {"naming_error"}),
         ("Gulls", "GULLS", set()),
         ("| Otters | 4 | 33.0% | 15:30 | |\n", "", {"structure_error"}),
@@ -134,3 +137,27 @@ def test_an_output_without_a_loss_of_content_has_no_wrong_name_or_cell(
         assert not wrong
         assert not comparison.names
         assert not any(read_cell_value(cell) for cell in comparison.lost)
+
+
+WRITTEN = st.sampled_from(
+    ["", "-", "n/a", "7", "7.0", "8", "7 %", "7*", "7**", "x", "X", "x\u2191", "**x**", "a b", "caf\u00e9", "cafe"]
+)
+WRITTEN_ROWS = st.lists(st.lists(WRITTEN, min_size=2, max_size=2), min_size=2, max_size=3)
+
+
+@given(WRITTEN_ROWS, st.data(), st.sampled_from(FORMATS), st.sampled_from(FORMATS))
+def test_a_full_score_has_no_error_and_full_coverage_and_every_loss_of_content_has_an_error(
+    rows: list[list[str]], data: st.DataObject, one: Format, other: Format
+) -> None:
+    changed = [[data.draw(st.just(cell) | WRITTEN) for cell in row] for row in rows]
+    wanted = write_table([["Name", "Value"], *rows], one)
+    score = table_score(write_table([["Name", "Value"], *changed], other), wanted, format=one)
+    comparison = compare_tables(score.match.content, score.match.wanted.tables)
+    types = find_error_types(comparison, score.facts)
+    coverage = measure_abilities(comparison, source="", form=score.form, markup=1.0, share=1.0).get("coverage", 1.0)
+    if score.content == 1.0:
+        # Another form of a value is an error of format, which costs no content.
+        assert (types["naming_error"], types["element_error"], coverage) == (0.0, 0.0, 1.0)
+        assert not types["structure_error"] or score.form < 1.0
+    else:
+        assert any(types[name] for name in ERROR_TYPES)

@@ -348,3 +348,52 @@ def test_grids_are_read_with_joined_and_with_separate_lines() -> None:
 )
 def test_blank_fields_delimiters_in_cells_and_parentheses_after_rules_are_read(text: str, rows: Rows) -> None:
     assert table_score(text, rows).content == 1.0
+
+
+BARS = [["Name", "Norm"], ["p | q", "|x|"], ["漢字|a", "7"]]
+SIGNS = [["Name", "Share"], ["Otters", "12%"], ["Gulls", "$50"]]
+WRITTEN_WITH_BARS = {
+    "padded Markdown": "| Name   | Norm |\n|--------|------|\n| p | q  | |x|  |\n| 漢字|a | 7    |",
+    "a rule without outer bars": " Name   | Norm\n--------+------\n p | q  | |x|\n 漢字|a | 7",
+    "columns that only the head shows": "| Name   | Norm |\n| p | q  | |x|  |\n| 漢字|a | 7    |",
+    "padded by the number of characters": "| Name  | Norm |\n|-------|------|\n| p | q | |x|  |\n| 漢字|a  | 7    |",
+    "commas": "Name,Norm\np | q,|x|\n漢字|a,7",
+    "tabs": "Name\tNorm\np | q\t|x|\n漢字|a\t7",
+    "no rules between columns": " ─────────────── \n"
+    "  Name     Norm  \n ─────────────── \n  p | q    |x|   \n  漢字|a   7     ",
+    "csv-table": ".. csv-table:: Norms\n"
+    '   :widths: 1, 2\n   :header: "Name", "Norm"\n\n   "p | q", "|x|"\n   "漢字|a", "7"',
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN_WITH_BARS)
+def test_bars_within_cells_are_text_where_the_columns_are_known(kind: str) -> None:
+    text = WRITTEN_WITH_BARS[kind]
+    assert table_score(text, BARS).content == 1.0
+    assert table_score(text.replace("7", "9"), BARS).content < 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|_. Name  |_. Share |\n|<. Otters |>. 12% |\n|<. Gulls |>. $50 |",
+        '[cols="<9, >5", options="header"]\n.Birds\n|===\n^|Name\n^|Share\n\n|Otters\n|12%\n\n|Gulls\n|$50\n|===',
+        "|===\n|Name |Share\n\n|Otters |12%\n|Gulls |$50\n|===",
+        "\\begin{tabular}{ll}\nName & Share \\\\\nOtters & 12% \\\\\nGulls & $50 \\\\\n\\end{tabular}",
+    ],
+)
+def test_textile_asciidoc_and_unescaped_signs_of_latex_are_read(text: str) -> None:
+    assert table_score(f"Here it is:\n\n{text}\n\nDone.", SIGNS).content == 1.0
+
+
+def test_a_row_longer_than_the_rule_keeps_its_surplus_cell() -> None:
+    (table,) = read_tables("| a | b |\n|---|---|\n| 1 | 2 | 3 |", "markdown")
+    assert table.rows[1] == ("1", "2", "3")
+
+
+@pytest.mark.parametrize("row", ["| 1234+6 | x_1 |", "| 1234\\| | x_1 |"])
+def test_a_sign_or_escaped_bar_below_a_bar_of_the_head_does_not_separate_cells(row: str) -> None:
+    head = "| 1.5 | 2.0000 |" if "+" in row else "| 1.50 | 2.000 |"
+    assert row[head.index("|", 1)] in "+|"
+    (table,) = read_tables(f"{head}\n{row}", "markdown")
+    assert len(table.rows[1]) == 2

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables import FORMATS, Format, read_tables
+from evalsuite.core.errors import ScoringError
+from evalsuite.metrics.tables import FORMATS, Format, read_tables, table_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,3 +73,22 @@ def test_any_mixture_of_scraps_is_read(written: Format, opening: str, scraps: li
     for table in read_tables(text, written):
         assert all(isinstance(cell, str) for cell in table.cells)
         assert len(table.cells) <= 200 + 30 * len(text)
+
+
+SMALL = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+ENORMOUS = {
+    "54 megabytes": SMALL + "| x | y |\n" * 6_000_000,
+    "one enormous cell": SMALL.replace("2", "2" * 50_000_000),
+    "a million columns": "|" * 999_990,
+    "more cells than are compared": "<table>" + "<tr><td>1<td>2" * 60_000,
+    "five million cells by spans": "<table>" + "<tr><td colspan=1000 rowspan=65534>x" * 300,
+    "a long row above many short ones": "|" * 400_000 + "x|\n" + "|x|\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("kind", ENORMOUS)
+def test_an_enormous_answer_scores_zero_and_an_enormous_reference_is_an_error_that_names_the_limit(kind: str) -> None:
+    assert table_score(ENORMOUS[kind], SMALL).value == 0.0
+    if kind != "a million columns":  # This table is blank.
+        with pytest.raises(ScoringError, match="at most 1,000,000 characters and 100,000 cells"):
+            table_score(SMALL, ENORMOUS[kind])
