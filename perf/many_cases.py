@@ -52,8 +52,8 @@ def used(pid: int) -> tuple[float, int] | None:
 def session(cases: int, workers: str, folder: Path) -> dict[str, float]:
     """Runs so many cases; gives wall and processor seconds, and MiB of the controller and of the largest worker."""
     (folder / "app.py").write_text(MODEL)
-    command: tuple[str, ...] = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model=function:app:answer",
-        "-n", workers, f"--rootdir={CASES}", "-c", os.devnull, str(CASES),
+    command: tuple[str, ...] = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        "--model=function:app:answer", "-n", workers, f"--rootdir={CASES}", "-c", os.devnull, str(CASES),
         f"--reports={folder / 'reports'}")  # fmt: skip
     if workers == "evaluate":
         command = (sys.executable, "-c", EVALUATE, "function:app:answer", str(folder / "reports"))
