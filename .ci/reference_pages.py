@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.cli import COMMANDS, make_parser
+from evalsuite.cli import COMMANDS, make_form_parser
 from evalsuite.core.settings import OPTIONS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def list_commands() -> str:
     sections = []
     for name, forms in COMMANDS.items():
         for word in forms:
-            shown = make_parser(name, word).format_help()
+            shown = make_form_parser(name, word).format_help()
             sections.append(f"## evalsuite {name} {word}".rstrip() + f"\n\n```text\n{shown}```")
     return "\n\n".join(sections)
 

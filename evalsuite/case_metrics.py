@@ -27,19 +27,19 @@ def _read_labels(tally: Tally) -> tuple[list[str], list[str]]:
     return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
 
 
-def _measure_labels(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
+def _compute_label_metric(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
     targets, labels = _read_labels(tally)
     return Estimate(function(targets, labels), n=len(targets)) if targets else None
 
 
 def macro_f1() -> CaseMetric:
     """Make `macro_f1`: the unweighted mean of the labels' F1, in [0, 1]; the scorer `one_of` reads the labels."""
-    return CaseMetric("macro_f1", partial(_measure_labels, classification.macro_f1), range=SHARE.range)
+    return CaseMetric("macro_f1", partial(_compute_label_metric, classification.compute_macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
     """Make `micro_f1`: the F1 over all labels together, in [0, 1]; the scorer `one_of` reads the labels."""
-    return CaseMetric("micro_f1", partial(_measure_labels, classification.micro_f1), range=SHARE.range)
+    return CaseMetric("micro_f1", partial(_compute_label_metric, classification.compute_micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:
@@ -48,7 +48,7 @@ def confusion_matrix() -> CaseMetric:
     Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
     no label.
     """
-    measure = partial(_measure_labels, _compute_share_confused)
+    measure = partial(_compute_label_metric, _compute_share_confused)
     return CaseMetric("labels_confused", measure, _draw_confusion, lower_is_better=True, range=SHARE.range)
 
 
@@ -79,7 +79,7 @@ def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
     return [table, chart] if rows else []
 
 
-def _demand_names(metric: str, *scores: object) -> None:
+def _refuse_numbers(metric: str, *scores: object) -> None:
     """Refuse numbers, because only the functions of similar names in `stats` and `metrics` take numbers."""
     for score in scores:
         if not isinstance(score, str):
@@ -89,7 +89,7 @@ def _demand_names(metric: str, *scores: object) -> None:
             )
 
 
-def _select_both(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
+def _select_cases_with_both(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
     rows = [row for row in tally.scored(first) if second in row.scores]
     return [row.scores[first] for row in rows], [row.scores[second] for row in rows]
 
@@ -102,23 +102,25 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         right: name of the score that tells whether the answer is right.
         bins: number of bins of equal width.
     """
-    _demand_names("calibration_error", confidence, right)
+    _refuse_numbers("calibration_error", confidence, right)
 
-    def measure(tally: Tally) -> Estimate | None:
-        sure, correct = _select_both(tally, confidence, right)
+    def compute_calibration_error(tally: Tally) -> Estimate | None:
+        sure, correct = _select_cases_with_both(tally, confidence, right)
         if not sure:
             return None
-        return Estimate(classification.expected_calibration_error(sure, correct, bins), n=len(sure))
+        return Estimate(classification.compute_calibration_error(sure, correct, bins), n=len(sure))
 
-    def draw(name: str, run: RunView) -> Sequence[Table | Chart]:
-        rows = classification.reliability(*_select_both(run.tally, confidence, right), bins)
+    def draw_reliability(name: str, run: RunView) -> Sequence[Table | Chart]:
+        rows = classification.compute_reliability(*_select_cases_with_both(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
         series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
         stem, title = f"{name}_calibration", f"{name}: calibration"
         chart = Chart("lines", stem, title, labels, series, limits=(0.0, 1.0), x_title=confidence)
         return [chart] if rows else []
 
-    return CaseMetric("calibration_error", measure, draw, lower_is_better=True, range=SHARE.range)
+    return CaseMetric(
+        "calibration_error", compute_calibration_error, draw_reliability, lower_is_better=True, range=SHARE.range
+    )
 
 
 def auroc(score: str, positive: str) -> CaseMetric:
@@ -128,28 +130,28 @@ def auroc(score: str, positive: str) -> CaseMetric:
         score: name of the score that ranks the cases.
         positive: name of the score that is 1 for positive cases, otherwise 0.
     """
-    _demand_names("auroc", score, positive)
+    _refuse_numbers("auroc", score, positive)
 
-    def measure(tally: Tally) -> Estimate | None:
-        scores, marks = _select_both(tally, score, positive)
+    def compute_auroc(tally: Tally) -> Estimate | None:
+        scores, marks = _select_cases_with_both(tally, score, positive)
         if not 0 < sum(mark > 0.5 for mark in marks) < len(marks):
             return None
-        return Estimate(classification.area_under_roc(scores, [mark > 0.5 for mark in marks]), n=len(scores))
+        return Estimate(classification.compute_area_under_roc(scores, [mark > 0.5 for mark in marks]), n=len(scores))
 
-    return CaseMetric("auroc", measure, range=SHARE.range)
+    return CaseMetric("auroc", compute_auroc, range=SHARE.range)
 
 
 def spearman(first: str, second: str) -> CaseMetric:
     """Make `spearman`: the rank correlation of two named scores, in [-1, 1]."""
-    _demand_names("spearman", first, second)
+    _refuse_numbers("spearman", first, second)
 
-    def measure(tally: Tally) -> Estimate | None:
+    def compute_spearman(tally: Tally) -> Estimate | None:
         from evalsuite import stats
 
-        a, b = _select_both(tally, first, second)
+        a, b = _select_cases_with_both(tally, first, second)
         if len(set(a)) < 2 or len(set(b)) < 2:
             return None
         result: Any = stats.spearman(a, b)
         return Estimate(float(result.statistic), n=len(a))
 
-    return CaseMetric("spearman", measure, range=(-1.0, 1.0))
+    return CaseMetric("spearman", compute_spearman, range=(-1.0, 1.0))

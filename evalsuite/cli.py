@@ -77,7 +77,7 @@ ray+                       run a suite's shards on a Ray cluster, with one gatew
 """Each form of a command, with its summary. `=NAME` sets a name other than the last word, and `+` sets `takes_more`."""
 
 
-def _read_table() -> dict[str, dict[str, CommandForm]]:
+def _parse_command_table() -> dict[str, dict[str, CommandForm]]:
     commands: dict[str, dict[str, CommandForm]] = {}
     for spec, summary in split_help_table(TABLE):
         words, _, name = spec.rstrip("+").partition("=")
@@ -87,7 +87,7 @@ def _read_table() -> dict[str, dict[str, CommandForm]]:
     return commands
 
 
-COMMANDS = _read_table()
+COMMANDS = _parse_command_table()
 """Each command with its forms; the word after the command's name selects a form, and no word selects the first."""
 
 EARLIER = {"verify-benchmark": "score benchmark"} | {
@@ -128,7 +128,7 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
     forms = COMMANDS[words[0]]
     word = words[1] if len(words) > 1 and words[1] in forms else ""
     form = forms[word]
-    parser = make_parser(words[0], word)
+    parser = make_form_parser(words[0], word)
     options, further = parser.parse_known_args(words[2 if word else 1 :])
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
@@ -136,7 +136,7 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def make_parser(name: str, word: str = "") -> argparse.ArgumentParser:
+def make_form_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     """Make the parser of one form of a command."""
     forms = COMMANDS[name]
     summary = forms[word].summary

@@ -30,17 +30,17 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
         DatasetError: the file cannot be read.
         SettingsError: the data are not a picture of a known kind.
     """
-    return {"type": "image_url", "image_url": {"url": _write_picture_url(source), "detail": detail}}
+    return {"type": "image_url", "image_url": {"url": _make_picture_url(source), "detail": detail}}
 
 
-def _write_picture_url(source: Source) -> str:
+def _make_picture_url(source: Source) -> str:
     if isinstance(source, str) and source.startswith(("http://", "https://", "data:")):
         return source
-    content = _read_bytes(source)
+    content = _read_source(source)
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
     if kind is None:
         raise SettingsError(f"image({_describe(source)}): not a PNG, JPEG, GIF or WebP picture")
-    return _write_data_url(kind, content)
+    return _make_data_url(kind, content)
 
 
 def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word
@@ -57,7 +57,7 @@ def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa:
     chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
     if chosen not in SOUNDS.values():
         raise SettingsError(f"audio({_describe(source)}): a recording is wav or mp3; give its format with format=")
-    data = b64encode(_read_bytes(source)).decode("ascii")
+    data = b64encode(_read_source(source)).decode("ascii")
     return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
 
 
@@ -76,14 +76,14 @@ def file(source: Source, *, name: str | None = None) -> MessagePart:
         raise SettingsError("file(bytes): name it with name=, because the name's extension tells the kind of file")
     shown = name or Path(str(source)).name
     kind = mimetypes.guess_type(shown)[0] or "application/octet-stream"
-    return {"type": "file", "file": {"filename": shown, "file_data": _write_data_url(kind, _read_bytes(source))}}
+    return {"type": "file", "file": {"filename": shown, "file_data": _make_data_url(kind, _read_source(source))}}
 
 
-def _write_data_url(kind: str, content: bytes) -> str:
+def _make_data_url(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{b64encode(content).decode('ascii')}"
 
 
-def _read_bytes(source: Source) -> bytes:
+def _read_source(source: Source) -> bytes:
     if isinstance(source, bytes):
         return source
     try:

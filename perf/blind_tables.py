@@ -24,7 +24,7 @@ from evalsuite.metaeval.agreement import (
     tabulate_agreements,
 )
 from evalsuite.metrics.tables.table_score import VERSION
-from evalsuite.output.reports.markdown import render_table, write_plain_cell
+from evalsuite.output.reports.markdown import format_plain_cell, render_table
 from evalsuite.output.reports.section import Column
 from evalsuite.results.tally import Estimate
 
@@ -56,7 +56,7 @@ def main(folder: Path = FOLDER, seal: str = SEAL) -> int:
     of = {line.metric: line for line in lines}
     found_values = [*(of["table_score"].agreement[name] for name in LOGGED)]
     found_values += [of[other].behind[name] for other in OTHERS for name in LOGGED]
-    cells = [write_plain_cell(Estimate.of(it.value, it.low, it.high), Column("", "number", 3)) for it in found_values]
+    cells = [format_plain_cell(Estimate.of(it.value, it.low, it.high), Column("", "number", 3)) for it in found_values]
     with log.open("a", encoding="utf-8") as lines_of_log:
         date = dt.datetime.now(dt.UTC).date()
         lines_of_log.write(f"| {VERSION} | {date} | {len(readable)} | {' | '.join(cells)} |\n")

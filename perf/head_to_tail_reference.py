@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail import imdb as words
-from evalsuite.builders.head_to_tail.drawing import QuestionTemplate, compute_lot, drop_repeats, is_suitable_question
+from evalsuite.builders.head_to_tail.drawing import (
+    QuestionTemplate,
+    compute_draw_number,
+    drop_repeated_answers,
+    is_suitable_question,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,7 +92,7 @@ class Dump:
         _kind, _name, year, end, minutes = self.titles[id_]
         if template == words.CHARACTER:
             roles = self.parts.get(id_, {})
-            for role in sorted(roles, key=lambda role: compute_lot(0, template.id, id_, role)):
+            for role in sorted(roles, key=lambda role: compute_draw_number(0, template.id, id_, role)):
                 if words.is_character(role):
                     yield self.title(id_).write_question(template, role), self.named(roles[role])
             return
@@ -112,7 +117,7 @@ class Dump:
             words.PROFESSION: words.read_professions(listed),
             words.KNOWN_FOR: [self.titles[work][1] for work in known] if len(known) == len(works) else [],
         }
-        yield words.Person(name, self.title(best).write_name()).write_question(template), answers[template]
+        yield words.Person(name, self.title(best).format_name()).write_question(template), answers[template]
 
     def pools(self) -> dict[QuestionTemplate, Callable[[str], object]]:
         """Which titles and people each template can be asked about, as far as a look at them tells."""
@@ -154,14 +159,14 @@ def first(
     template: QuestionTemplate, pool: list[str], ask: Callable[[str], Iterator[tuple[Any, ...]]], lots: dict[str, int]
 ) -> list[tuple[Any, ...]]:
     """As many candidates as can be needed, in the order of their lots."""
-    salt, size = compute_lot(0, template.id), 4 * TARGET
+    salt, size = compute_draw_number(0, template.id), 4 * TARGET
     while True:
         chosen = heapq.nsmallest(size, pool, key=lambda id_: lots[id_] ^ salt)
         # While there are entities left, nobody is asked about a second time.
         turns = 1 if len(chosen) < len(pool) else None
         candidates = []
         for id_ in chosen:
-            asked = ((question, drop_repeats(answers)) for question, answers in ask(id_) if question)
+            asked = ((question, drop_repeated_answers(answers)) for question, answers in ask(id_) if question)
             fitting = islice((one for one in asked if is_suitable_question(*one)), turns)
             candidates += [(turn, lots[id_] ^ salt, id_, *one) for turn, one in enumerate(fitting)]
         if len(candidates) >= TARGET or len(chosen) == len(pool):
@@ -172,7 +177,7 @@ def first(
 def main(folder: Path, target: Path) -> None:
     dump = Dump(folder)
     cuts = {"title": cut(dump.asked), "person": cut(dump.fame)}
-    lots = {id_: compute_lot(0, id_) for place, _ in cuts.values() for id_ in place}
+    lots = {id_: compute_draw_number(0, id_) for place, _ in cuts.values() for id_ in place}
     found = {}
     for template, qualifies in dump.pools().items():
         pools: dict[str, list[str]] = {bucket: [] for bucket in BUCKETS}

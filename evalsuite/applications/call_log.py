@@ -51,12 +51,12 @@ class _Conversation:
     """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
-    # The keys (see `_key`) of the messages in the last call, without the reply.
+    # The keys (see `_make_message_key`) of the messages in the last call, without the reply.
     keys: list[object] = field(default_factory=list)
     # Indices of the model's replies whose text the application changed when it sent them again.
     rewritten: set[int] = field(default_factory=set)
 
-    def count_known(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
+    def count_known_messages(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
         """Count the request's messages that belong to this conversation; also tell whether the last reply is unchanged.
 
         The count is 0 if the request does not continue this conversation. An application may change a reply's text, as
@@ -65,7 +65,7 @@ class _Conversation:
         place, reply = len(self.keys), self.messages[-1]
         if keys[:place] != self.keys or len(keys) == place:
             return 0, False
-        if keys[place] == _key(reply):
+        if keys[place] == _make_message_key(reply):
             return place + 1, True
         again = list(itertools.takewhile(lambda message: message.role == "assistant", sent[place:]))
         text = "\n".join(message.content for message in again)
@@ -144,8 +144,8 @@ class CallLog:
         conversations: list[_Conversation] = []
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
-            keys = list(map(_key, call.messages))
-            known = [(*candidate.count_known(call.messages, keys), candidate) for candidate in conversations]
+            keys = list(map(_make_message_key, call.messages))
+            known = [(*candidate.count_known_messages(call.messages, keys), candidate) for candidate in conversations]
             count, unchanged, conversation = max(known, key=lambda one: one[:2], default=(0, False, _Conversation()))
             if not count:
                 conversation = _Conversation()
@@ -172,7 +172,9 @@ class CallLog:
             observations = conversation.observations(place)
             for tool_call in completion.tool_calls:
                 seen = observations.get(tool_call.id)
-                yield _call_event(turn, tool_call, self._find_later_result(turn, tool_call) if seen is None else seen)
+                yield _make_call_event(
+                    turn, tool_call, self._find_later_result(turn, tool_call) if seen is None else seen
+                )
 
     def _find_later_result(self, turn: int, made: ToolCall) -> str:
         """Find a tool call's result in any later request, because a changed system prompt begins a new conversation.
@@ -203,7 +205,7 @@ def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[Trace
         if span.executed and span.event["tool"] not in called:
             arguments, result = span.executed
             call = ToolCall("", span.event["tool"], json.dumps(arguments))
-            added.append({**_call_event(max(turn, 1), call, result), "failed": span.event["failed"]})
+            added.append({**_make_call_event(max(turn, 1), call, result), "failed": span.event["failed"]})
     return sorted((*events, *added), key=lambda event: event.get("turn", 0)) if added else list(events)
 
 
@@ -212,7 +214,7 @@ def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
     return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
 
 
-def _call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
+def _make_call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
     arguments = _parse_arguments(call.arguments)
     return {
         "kind": "call",
@@ -235,6 +237,6 @@ def _parse_arguments(arguments: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _key(message: Message) -> object:
+def _make_message_key(message: Message) -> object:
     """Return the parts of a message that stay the same when an application sends it again."""
     return (message.role, message.content.strip(), message.tool_call_id, tuple(call.id for call in message.tool_calls))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.gateway.handle import Effects, ModelHandle, read_prompt
-from evalsuite.gateway.loop import refuse_in_child
+from evalsuite.gateway.handle import CaseEffects, ModelHandle, convert_prompt
+from evalsuite.gateway.loop import refuse_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
     from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.faults import Faults
+    from evalsuite.gateway.faults import FaultInjector
     from evalsuite.gateway.handle import CaseAsker
 
 
@@ -50,15 +50,15 @@ class CaseModel(ModelHandle):
     def __init__(
         self,
         *args: Any,
-        effects: Effects | None = None,
+        effects: CaseEffects | None = None,
         user_model: tuple[str, str | None] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.user_model = user_model
         self.models: Mapping[str, str] = {}
-        self.faults: Faults | None = None
-        self.effects = effects or Effects()
+        self.faults: FaultInjector | None = None
+        self.effects = effects or CaseEffects()
         self.effects.meter, self.effects.players = self.meter, self.players
         self.log = CallLog()
         self._api: CaseApi | None = None
@@ -72,9 +72,9 @@ class CaseModel(ModelHandle):
         **params: Any,
     ) -> Completion:
         """Ask the model (see `protocols.Model.chat`), and give distinct ids to tool calls that lack them."""
-        messages, started, number = read_prompt(prompt), time.monotonic(), next(self.log.numbers)
+        messages, started, number = convert_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failures(number):
-            completion = _number_calls(await super().chat(messages, tools=tools, **params), len(messages))
+            completion = _assign_call_ids(await super().chat(messages, tools=tools, **params), len(messages))
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
@@ -166,13 +166,13 @@ class CaseModel(ModelHandle):
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
-        return self.endpoint_on(asyncio.get_running_loop())
+        return self.open_endpoint_on(asyncio.get_running_loop())
 
-    def endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
+    def open_endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
         """Open an endpoint from any thread; see `endpoint`."""
-        from evalsuite.applications.endpoint import listener_of
+        from evalsuite.applications.endpoint import get_listener
 
-        listener = listener_of(loop)
+        listener = get_listener(loop)
         endpoint = listener.open(self.api)
         self._endpoints.append((listener, endpoint))
         return endpoint
@@ -202,7 +202,7 @@ class CaseModel(ModelHandle):
         return not (self._endpoints or self.meter.cancelled)
 
 
-def _number_calls(completion: Completion, place: int) -> Completion:
+def _assign_call_ids(completion: Completion, place: int) -> Completion:
     """Give tool calls distinct ids, because some servers send calls without ids or with equal ids."""
     ids = [call.id for call in completion.tool_calls]
     if all(ids) and len(set(ids)) == len(ids):
@@ -237,11 +237,11 @@ class BlockingModel:
         **params: Any,
     ) -> Completion:
         """Ask the model and wait; see `protocols.Model.chat`."""
-        return self._wait(self._model.chat(prompt, tools=tools, **params))
+        return self._wait_for(self._model.chat(prompt, tools=tools, **params))
 
     def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
         """Embed texts; see `CaseModel.embed`."""
-        return self._wait(self._model.embed(texts, **params))
+        return self._wait_for(self._model.embed(texts, **params))
 
     def peer(self, name: str, base_url: str | None = None) -> BlockingModel:
         """Return another model that is called for the same case; see `protocols.Model.peer`."""
@@ -249,25 +249,25 @@ class BlockingModel:
 
     def openai(self) -> AsyncOpenAI:
         """Return an `AsyncOpenAI` whose calls this model answers, on any event loop."""
-        from evalsuite.applications.clients import async_client
+        from evalsuite.applications.clients import make_async_client
 
-        return async_client(self._model.api, self._loop)
+        return make_async_client(self._model.api, self._loop)
 
     def openai_sync(self) -> OpenAI:
         """Return an `OpenAI` whose calls this model answers."""
-        from evalsuite.applications.clients import blocking_client
+        from evalsuite.applications.clients import make_blocking_client
 
-        return blocking_client(self._model.api, self._loop)
+        return make_blocking_client(self._model.api, self._loop)
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
-        return self._model.endpoint_on(self._loop)
+        return self._model.open_endpoint_on(self._loop)
 
     def finish(self) -> None:
         """Close the endpoints, and store the cancelled requests; called at the end of the test."""
         if not (self._model.is_finished or self._loop.is_closed()):
-            self._wait(self._model.finish())
+            self._wait_for(self._model.finish())
 
-    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
-        refuse_in_child(self._process, call)
+    def _wait_for(self, call: Coroutine[Any, Any, T]) -> T:
+        refuse_in_forked_child(self._process, call)
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()

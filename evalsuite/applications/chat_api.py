@@ -55,18 +55,18 @@ class HttpAnswer:
         return {"Content-Type": self.content_type, "x-should-retry": "false"}
 
 
-def json_answer(value: Any, status: int = 200) -> HttpAnswer:
+def make_json_answer(value: Any, status: int = 200) -> HttpAnswer:
     """Make an answer that holds one JSON value."""
     return HttpAnswer(status, (dumps(value).encode(),))
 
 
-def chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
+def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
     """Make the server-sent events of a chat completion: data only, with `[DONE]` at the end."""
     events = [f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks]
     return HttpAnswer(200, (*events, end), EVENTS)
 
 
-def response_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
+def make_event_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
     """Make the server-sent events of the Responses API, which are numbered and named by their type."""
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
     return HttpAnswer(
@@ -74,21 +74,21 @@ def response_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
     )
 
 
-def error_answer(status: int, message: str, kind: str = "invalid_request_error") -> HttpAnswer:
+def make_error_answer(status: int, message: str, kind: str = "invalid_request_error") -> HttpAnswer:
     """Make an error in the API's format."""
-    return json_answer({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
+    return make_json_answer({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
 
 
-def failed_call(error: EvalsuiteError) -> HttpAnswer:
+def make_failure_answer(error: EvalsuiteError) -> HttpAnswer:
     """Make the HTTP answer for a model call that failed permanently."""
     status = getattr(error, "status", None) or STATUS_OF.get(type(error), 502)
-    return error_answer(status, str(error), type(error).__name__)
+    return make_error_answer(status, str(error), type(error).__name__)
 
 
-def read_object(content: bytes) -> dict[str, Any]:
+def parse_body(content: bytes) -> dict[str, Any]:
     """Read a request's body, which must be a JSON object."""
     try:
-        value = json.loads(content, parse_constant=_refuse_constant)
+        value = json.loads(content, parse_constant=_refuse_json_constant)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -101,7 +101,7 @@ def refusal(name: str, value: Any) -> BadRequest:
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
-def text_or_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+def join_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
     """Make the arguments of a `Message`: the parts joined as lines or, if a part is not text, the parts themselves."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
@@ -123,7 +123,7 @@ def read_arguments(call: ToolCall) -> dict[str, Any]:
     return arguments
 
 
-def _refuse_constant(constant: str) -> NoReturn:
+def _refuse_json_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
@@ -142,7 +142,7 @@ class ChatRequest:
     left_out: tuple[str, ...] = ()
 
 
-def read_chat(body: Mapping[str, Any]) -> ChatRequest:
+def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     """Read a request of the chat completions API."""
     if body.get("n") not in (None, 1):
         raise BadRequest(
@@ -160,7 +160,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
     return ChatRequest(read, tuple(body.get("tools") or ()), params)
 
 
-def chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
+def make_chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the complete answer to a request without streaming."""
     message: dict[str, Any] = {"role": "assistant", "content": completion.text or None, "refusal": None}
     if completion.tool_calls:
@@ -173,36 +173,40 @@ def chat_completion(completion: Completion, model: str, number: int) -> dict[str
         "index": 0,
         "message": message,
         "finish_reason": completion.finish_reason,
-        "logprobs": write_logprobs(completion),
+        "logprobs": encode_logprobs(completion),
     }
-    return {**_make_head(model, number, "chat.completion"), "choices": [choice], "usage": write_usage(completion.usage)}
+    return {
+        **_make_head(model, number, "chat.completion"),
+        "choices": [choice],
+        "usage": format_usage(completion.usage),
+    }
 
 
-def chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
+def make_chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Make the chunks of a streamed chat completion, each with about one word of the text."""
     head = _make_head(model, number, "chat.completion.chunk")
 
-    def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+    def make_chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]}
 
-    yield chunk({"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None})
+    yield make_chunk({"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None})
     if completion.reasoning:
-        yield chunk({"reasoning_content": completion.reasoning})
-    for piece in pieces(completion.text):
-        yield chunk({"content": piece})
+        yield make_chunk({"reasoning_content": completion.reasoning})
+    for piece in split_text(completion.text):
+        yield make_chunk({"content": piece})
     for index, call in enumerate(completion.tool_calls):
-        yield chunk({"tool_calls": [{"index": index, **encode_tool_call(call)}]})
-    yield chunk({}, completion.finish_reason)
+        yield make_chunk({"tool_calls": [{"index": index, **encode_tool_call(call)}]})
+    yield make_chunk({}, completion.finish_reason)
     if with_usage:
-        yield {**head, "choices": [], "usage": write_usage(completion.usage)}
+        yield {**head, "choices": [], "usage": format_usage(completion.usage)}
 
 
-def pieces(text: str) -> list[str]:
+def split_text(text: str) -> list[str]:
     """Split a text into words, each with the white space after it, so that the joined pieces equal the text."""
     return re.findall(r"\s+|\S+\s*", text)
 
 
-def write_usage(usage: Usage) -> dict[str, Any]:
+def format_usage(usage: Usage) -> dict[str, Any]:
     """Convert a usage to token counts under the names of the OpenAI API."""
     total = usage.prompt_tokens + usage.completion_tokens
     written = {"cache_write_tokens": usage.cache_write_tokens} if usage.cache_write_tokens else {}
@@ -219,16 +223,16 @@ def _make_head(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
 
 
-def write_logprobs(completion: Completion) -> dict[str, Any] | None:
+def encode_logprobs(completion: Completion) -> dict[str, Any] | None:
     """Convert log probabilities to the OpenAI API's format; None if the model did not return log probabilities."""
     if completion.logprobs is None:
         return None
 
-    def entry(token: str, logprob: float) -> dict[str, Any]:
+    def encode_token(token: str, logprob: float) -> dict[str, Any]:
         return {"token": token, "logprob": logprob, "bytes": list(token.encode("utf-8", "replace"))}
 
     content = [
-        {**entry(token.token, token.logprob), "top_logprobs": [entry(*other) for other in token.top]}
+        {**encode_token(token.token, token.logprob), "top_logprobs": [encode_token(*other) for other in token.top]}
         for token in completion.logprobs
     ]
     return {"content": content, "refusal": None}
@@ -244,7 +248,7 @@ class EmbeddingRequest:
     as_base64: bool  # Whether the client requests vectors as base64, not as lists of numbers.
 
 
-def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:
+def parse_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Read a request of the embeddings API."""
     texts = body.get("input")
     texts = [texts] if isinstance(texts, str) else texts
@@ -256,7 +260,7 @@ def read_embedding(body: Mapping[str, Any]) -> EmbeddingRequest:
     return EmbeddingRequest(body["model"], tuple(texts), params, body.get("encoding_format") == "base64")
 
 
-def embedding_list(completion: Completion, asked: EmbeddingRequest) -> dict[str, Any]:
+def make_embedding_list(completion: Completion, asked: EmbeddingRequest) -> dict[str, Any]:
     """Make the answer of the embeddings API."""
     data = [
         {"object": "embedding", "index": index, "embedding": vector if asked.as_base64 else decode_vector(vector)}

@@ -21,13 +21,13 @@ BASE_URL = "http://evalsuite.invalid/v1"
 KEY = "the-gateway-holds-the-key"
 
 
-class _Transport:
+class _ApiTransport:
     """Passes requests to the event loop in which the model runs."""
 
     def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api, self._loop = api, loop
 
-    def _ask(self, request: httpx2.Request, content: bytes) -> Coroutine[Any, Any, HttpAnswer]:
+    def _answer_request(self, request: httpx2.Request, content: bytes) -> Coroutine[Any, Any, HttpAnswer]:
         return self._api.answer(request.method, request.url.path.removeprefix("/v1"), content)
 
     @staticmethod
@@ -41,11 +41,11 @@ class _Transport:
         return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
 
 
-class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
+class AsyncTransport(_ApiTransport, httpx2.AsyncBaseTransport):
     """The transport of an `AsyncOpenAI` client; it works on any asyncio loop."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answer = self._ask(request, await request.aread())
+        answer = self._answer_request(request, await request.aread())
         asked: Awaitable[HttpAnswer] = answer
         if asyncio.get_running_loop() is not self._loop:
             asked = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
@@ -56,17 +56,17 @@ class AsyncTransport(_Transport, httpx2.AsyncBaseTransport):
             raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
 
 
-class BlockingTransport(_Transport, httpx2.BaseTransport):
+class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
     """The transport of an `OpenAI` client, for any thread except the event loop's."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request; cancel the request after its time-out."""
-        if self._on_loop():
+        if self._is_on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
                 "model.openai() and await, or make the function a plain one"
             )
-        asked = asyncio.run_coroutine_threadsafe(self._ask(request, request.read()), self._loop)
+        asked = asyncio.run_coroutine_threadsafe(self._answer_request(request, request.read()), self._loop)
         seconds = self._find_timeout(request)
         try:
             return self._make_response(request, asked.result(seconds))
@@ -74,7 +74,7 @@ class BlockingTransport(_Transport, httpx2.BaseTransport):
             asked.cancel()
             raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
 
-    def _on_loop(self) -> bool:
+    def _is_on_loop(self) -> bool:
         try:
             return asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -92,13 +92,13 @@ class _AsyncClient(AsyncOpenAI):
         self._platform = "Unknown"
 
 
-def async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
+def make_async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
     """Make an `AsyncOpenAI` whose calls the case's model answers; the run's time limits apply."""
     client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
     return _AsyncClient(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 
 
-def blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
+def make_blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
     """Make an `OpenAI` whose calls the case's model answers; the run's time limits apply."""
     client = httpx2.Client(transport=BlockingTransport(api, loop))
     return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)

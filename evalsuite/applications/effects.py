@@ -37,36 +37,36 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     name = f"{function.__module__}.{function.__qualname__}"
     signature = inspect.signature(function)
 
-    def arguments_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def bind_arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
         return _require_json({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
 
     @functools.wraps(function)
-    async def run_async(*args: Any, **kwargs: Any) -> Any:
+    async def run_async_function(*args: Any, **kwargs: Any) -> Any:
         found = OF_CASE.get()
         work = cast("Callable[..., Coroutine[Any, Any, Any]]", function)
         if found is None or not found[0].keeps:
             return await work(*args, **kwargs)
         effects, loop = found
         here = asyncio.get_running_loop() is loop
-        begun = effects.begin_call(name, arguments_of(args, kwargs))
-        place, kept = await (begun if here else _await_in(begun, loop))
+        begun = effects.begin_call(name, bind_arguments(args, kwargs))
+        place, kept = await (begun if here else _await_in_loop(begun, loop))
         if place is None:
             return kept["returned"]
         with effects.collect_calls(place, loop) as calls:
             result = _require_json(await work(*args, **kwargs), f"{name}: its result")
         ended = effects.end_call(place, calls, {"returned": result})
-        await (ended if here else _await_in(ended, loop))
+        await (ended if here else _await_in_loop(ended, loop))
         return result
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run_function(*args: Any, **kwargs: Any) -> Any:
         found = OF_CASE.get()
         if found is None or not found[0].keeps:
             return function(*args, **kwargs)
         effects, loop = found
-        _refuse_to_block(name, loop)
-        begun = effects.begin_call(name, arguments_of(args, kwargs))
+        _refuse_blocking_call(name, loop)
+        begun = effects.begin_call(name, bind_arguments(args, kwargs))
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
             return kept["returned"]
@@ -75,14 +75,14 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         asyncio.run_coroutine_threadsafe(effects.end_call(place, calls, {"returned": result}), loop).result()
         return result
 
-    return cast("Callable[P, T]", run_async if is_async(function) else run)
+    return cast("Callable[P, T]", run_async_function if is_async(function) else run_function)
 
 
-async def _await_in(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+async def _await_in_loop(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
-def _refuse_to_block(name: str, loop: asyncio.AbstractEventLoop) -> None:
+def _refuse_blocking_call(name: str, loop: asyncio.AbstractEventLoop) -> None:
     try:
         blocks = asyncio.get_running_loop() is loop
     except RuntimeError:

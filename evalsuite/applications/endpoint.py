@@ -82,16 +82,16 @@ class LoopbackServer:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
         self._started: asyncio.Task[None] | None = None
-        loop.call_soon_threadsafe(self._start)
+        loop.call_soon_threadsafe(self._start_listener)
 
-    def _start(self) -> None:
-        self._started = self._loop.create_task(self._serve())
+    def _start_listener(self) -> None:
+        self._started = self._loop.create_task(self._serve_requests())
 
-    async def _serve(self) -> None:
+    async def _serve_requests(self) -> None:
         from aiohttp import web
 
         application = web.Application(client_max_size=LARGEST_REQUEST)
-        application.router.add_route("*", "/{path:.*}", self._handle)
+        application.router.add_route("*", "/{path:.*}", self._handle_request)
         # If a client disconnects, cancel its call.
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
@@ -114,17 +114,17 @@ class LoopbackServer:
             if task is not None:
                 task.cancel()
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def _handle_request(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
-        from evalsuite.applications.chat_api import error_answer
+        from evalsuite.applications.chat_api import make_error_answer
 
         content = await request.read()
         token, path = self._find_token(request)
         if token in self._apis:
-            answer = await self._answer(token, request.method, f"{path}?{request.query_string}", content)
+            answer = await self._answer_case_request(token, request.method, f"{path}?{request.query_string}", content)
         else:
-            answer = error_answer(401, REFUSED, "authentication_error")
+            answer = make_error_answer(401, REFUSED, "authentication_error")
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
         # Ignore connection errors, because a client that has disconnected needs no answer.
         with suppress(ConnectionError):
@@ -134,7 +134,7 @@ class LoopbackServer:
             await response.write_eof()
         return response
 
-    async def _answer(self, token: str, method: str, path: str, content: bytes) -> HttpAnswer:
+    async def _answer_case_request(self, token: str, method: str, path: str, content: bytes) -> HttpAnswer:
         task, answering = asyncio.current_task(), self._answering.setdefault(token, set())
         answering.add(task)
         try:
@@ -159,7 +159,7 @@ _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakK
 _making = threading.Lock()
 
 
-def listener_of(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
+def get_listener(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
     """Return the loop's listener; the first call, from any thread, makes the listener."""
     with _making:
         if loop not in _listeners:

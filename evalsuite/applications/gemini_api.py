@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, read_arguments, refusal, text_or_parts
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, join_parts, read_arguments, refusal, split_text
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Message, ToolCall
 
@@ -41,34 +41,34 @@ MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 FINISH = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
-def read_generation(body: Mapping[str, Any]) -> ChatRequest:
+def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     """Convert a request of the generateContent API into a request of the chat completions API.
 
     Raises:
         BadRequest: a field is malformed, or a chat model does not support it.
     """
     try:
-        given = _fields(body)
+        given = _to_camel_case(body)
         for name in sorted(given.keys() - READ):
             raise refusal(name, given[name])
         contents = given.get("contents")
         if not isinstance(contents, list) or not contents:
             raise BadRequest("contents: expected a list of at least one content")
-        system = _read_parts(_fields(given.get("systemInstruction") or {}).get("parts", ()))
-        messages = [Message("system", **text_or_parts(system))] if system else []
+        system = _read_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
+        messages = [Message("system", **join_parts(system))] if system else []
         messages += _read_contents(contents)
-        declared = [_read_tools(_fields(tool)) for tool in given.get("tools") or ()]
-        config = _fields(given.get("generationConfig") or {})
+        declared = [_read_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
+        config = _to_camel_case(given.get("generationConfig") or {})
         params = _read_config(config)
-        params |= _read_tool_choice(_fields(given.get("toolConfig") or {}))
-        budget = _fields(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
+        params |= _read_tool_choice(_to_camel_case(given.get("toolConfig") or {}))
+        budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
         left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
         return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params, left_out)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise BadRequest(f"the request is not in Gemini's format ({type(error).__name__}: {error})") from error
 
 
-def _fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
+def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that have a value, renamed to camelCase, because the API also accepts `snake_case`."""
     return {
         re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
@@ -81,10 +81,10 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     """Convert Gemini's contents to messages; a result without an id belongs to the function's oldest open call."""
     open_calls: dict[str, list[str]] = defaultdict(list)
     for place, content in enumerate(contents):
-        parts = [_fields(part) for part in content["parts"]]
+        parts = [_to_camel_case(part) for part in content["parts"]]
         role = content.get("role") or "user"
         if role == "model":
-            made = [_fields(part["functionCall"]) for part in parts if "functionCall" in part]
+            made = [_to_camel_case(part["functionCall"]) for part in parts if "functionCall" in part]
             calls = []
             for number, call in enumerate(made):
                 name = call["name"]
@@ -97,18 +97,18 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
             continue
         if role not in {"user", "function"}:
             raise BadRequest(f"contents: the role {role!r:.80} is unknown; write user or model")
-        for result in (_fields(part["functionResponse"]) for part in parts if "functionResponse" in part):
+        for result in (_to_camel_case(part["functionResponse"]) for part in parts if "functionResponse" in part):
             waiting = open_calls[result["name"]]
             call_id = result.get("id") or (waiting[0] if waiting else result["name"])
             if call_id in waiting:
                 waiting.remove(call_id)
-            yield Message("tool", _write_result(result.get("response")), tool_call_id=call_id)
+            yield Message("tool", _format_function_result(result.get("response")), tool_call_id=call_id)
         rest = _read_parts(part for part in parts if "functionResponse" not in part)
         if rest:
-            yield Message("user", **text_or_parts(rest))
+            yield Message("user", **join_parts(rest))
 
 
-def _write_result(response: Any) -> str:
+def _format_function_result(response: Any) -> str:
     """Write a function's result as text; unwrap a plain result that the client wrapped in an object with one field."""
     match response:
         case {"result": value} | {"output": value} if len(response) == 1:
@@ -119,14 +119,14 @@ def _write_result(response: Any) -> str:
 
 def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     read: list[str | Mapping[str, Any]] = []
-    for part in map(_fields, parts):
+    for part in map(_to_camel_case, parts):
         if part.get("thought"):
             # Skip a model's thoughts, because chat models do not accept thoughts as messages.
             continue
         if "text" in part:
             read.append(str(part["text"]))
             continue
-        data = _fields(part.get("inlineData") or part.get("fileData") or {})
+        data = _to_camel_case(part.get("inlineData") or part.get("fileData") or {})
         kind = str(data.get("mimeType"))
         if not kind.startswith("image/"):
             raise BadRequest(f"contents: a part {', '.join(part)} ({kind:.80}) cannot be sent to a chat model")
@@ -138,7 +138,7 @@ def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
 def _read_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name in sorted(tool.keys() - {"functionDeclarations"}):
         raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
-    for declared in map(_fields, tool.get("functionDeclarations", ())):
+    for declared in map(_to_camel_case, tool.get("functionDeclarations", ())):
         schema = declared.get("parametersJsonSchema") or _lower_types(declared.get("parameters") or {"type": "OBJECT"})
         function = {"name": declared["name"], "description": declared.get("description", ""), "parameters": schema}
         yield {"type": "function", "function": function}
@@ -146,7 +146,7 @@ def _read_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _lower_types(schema: Any) -> Any:
     """Convert Gemini's variant of a JSON schema, whose type names are in capitals."""
-    written = _fields(schema)
+    written = _to_camel_case(schema)
     for name, value in written.items():
         if name == "type":
             written[name] = value.lower()
@@ -173,14 +173,14 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
         params["response_format"] = {"type": "json_object"}
     elif config.get("responseMimeType", "text/plain") != "text/plain":
         raise refusal("responseMimeType", config["responseMimeType"])
-    thinking = _fields(config.get("thinkingConfig") or {})
+    thinking = _to_camel_case(config.get("thinkingConfig") or {})
     if "thinkingLevel" in thinking:
         params["reasoning_effort"] = thinking["thinkingLevel"].lower()
     return params
 
 
 def _read_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = _fields(config.get("functionCallingConfig") or {})
+    wanted = _to_camel_case(config.get("functionCallingConfig") or {})
     if not wanted:
         return {}
     mode = wanted.get("mode", "AUTO")
@@ -192,7 +192,7 @@ def _read_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": MODES[mode], "tools": tools}}}
 
 
-def generation_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
+def make_generation(completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the whole answer; its id contains `number`, the answer's ordinal within the case.
 
     Raises:
@@ -225,14 +225,14 @@ def generation_object(completion: Completion, model: str, number: int) -> dict[s
     }
 
 
-def generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the chunks of a streamed answer; the last chunk has finish reason and usage. See `generation_object`."""
+def make_generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the chunks of a streamed answer; the last chunk has finish reason and usage. See `make_generation`."""
     (candidate,) = generation["candidates"]
     head = {name: generation[name] for name in ("modelVersion", "responseId")}
     parts = [
         piece
         for part in candidate["content"]["parts"]
-        for piece in ([{"text": text} for text in pieces(part["text"])] if part.get("text") else [part])
+        for piece in ([{"text": text} for text in split_text(part["text"])] if part.get("text") else [part])
     ]
     for part in parts[:-1]:
         yield {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}], **head}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, read_arguments, refusal, text_or_parts
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, join_parts, read_arguments, refusal, split_text
 from evalsuite.core.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
 
-def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
+def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     """Convert a request of the Messages API into a request of the chat completions API.
 
     Raises:
@@ -47,7 +47,7 @@ def read_message_request(body: Mapping[str, Any]) -> ChatRequest:
         raise BadRequest("messages: expected a list of at least one message")
     try:
         system = _read_parts(given.get("system", ""), "system")
-        messages = [Message("system", **text_or_parts(system))] if system else []
+        messages = [Message("system", **join_parts(system))] if system else []
         for item in items:
             messages += _read_message(item["role"], item["content"])
         tools = tuple(map(_read_tool, given.get("tools", ())))
@@ -87,10 +87,10 @@ def _read_message(role: str, content: Any) -> Iterator[Message]:
     for block in blocks:
         if block["type"] == "tool_result":
             result = _read_parts(block.get("content") or "", "a tool's result")
-            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **text_or_parts(result))
+            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **join_parts(result))
     rest = _read_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
-        yield Message("system" if role == "system" else "user", **text_or_parts(rest))
+        yield Message("system" if role == "system" else "user", **join_parts(rest))
 
 
 def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
@@ -133,7 +133,7 @@ def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"tool_choice": chosen, **parallel}
 
 
-def message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
+def make_message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the whole answer; its id contains `number`, the answer's ordinal within the case.
 
     Raises:
@@ -163,14 +163,14 @@ def message_object(completion: Completion, model: str, number: int) -> dict[str,
     }
 
 
-def message_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the events of a streamed answer from the whole answer, as made by `message_object`."""
+def make_message_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the events of a streamed answer from the whole answer, as made by `make_message_object`."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
         empty: dict[str, Any]
         if block["type"] == "text":
             empty = {**block, "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+            deltas = [{"type": "text_delta", "text": piece} for piece in split_text(block["text"])]
         else:
             empty = {**block, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, pieces, refusal, write_logprobs
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, refusal, split_text
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Message, ToolCall
 from evalsuite.models.responses_format import rename_params
@@ -35,7 +35,7 @@ NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "ma
 LOGPROBS = "message.output_text.logprobs"
 
 
-def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
+def convert_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
     """Convert a request of the Responses API into a request of the chat completions API."""
     items = body.get("input")
     if isinstance(items, str):
@@ -57,7 +57,7 @@ def read_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> Cha
     return ChatRequest(messages, _make_tools(body), _convert_params(body), tuple(left_out))
 
 
-def pass_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
+def keep_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
     """Keep a request unchanged for a server with the Responses API, and read its messages for the transcript.
 
     Args:
@@ -76,12 +76,12 @@ def pass_request(body: Mapping[str, Any], before: Sequence[Message], overrides: 
         given = kept.get(name) or []
         if isinstance(given, str):
             given = [{"role": "system" if name == "instructions" else "user", "content": given}]
-        items = map(_make_readable, given if isinstance(given, list) else [given])
+        items = map(_convert_unknown_item, given if isinstance(given, list) else [given])
         spoken += [*(before if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
     return ChatRequest(tuple(spoken), (), {"extra_body": {"store": True, **kept}})
 
 
-def _make_readable(item: Any) -> Any:
+def _convert_unknown_item(item: Any) -> Any:
     """Convert an unknown item to a message with its JSON, and a thought to None; return other items unchanged."""
     if isinstance(item, Mapping) and item.get("type") == "reasoning":
         return None
@@ -122,13 +122,13 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
 
 
 def _make_message(role: Role, content: Any, field: str) -> Message:
-    parts = [_find_part(part, field) for part in _find_parts(content, field)]
+    parts = [_convert_part(part, field) for part in _get_parts(content, field)]
     if len(parts) == 1 and isinstance(parts[0], str):
         return Message(role, parts[0])
     return Message(role, parts=parts)
 
 
-def _find_parts(content: Any, field: str) -> list[Any]:
+def _get_parts(content: Any, field: str) -> list[Any]:
     """Return the parts of a message or output; refuse objects, because the transcript cannot hold them."""
     if isinstance(content, str):
         return [content]
@@ -138,7 +138,7 @@ def _find_parts(content: Any, field: str) -> list[Any]:
     return content
 
 
-def _find_part(part: Any, field: str) -> str | Mapping[str, Any]:
+def _convert_part(part: Any, field: str) -> str | Mapping[str, Any]:
     if isinstance(part, str):
         return part
     kind = part["type"]
@@ -156,7 +156,7 @@ def _find_part(part: Any, field: str) -> str | Mapping[str, Any]:
 
 
 def _join_assistant_text(content: Any, field: str) -> str:
-    parts = [_find_part(part, field) for part in _find_parts(content, field)]
+    parts = [_convert_part(part, field) for part in _get_parts(content, field)]
     for part in parts:
         if not isinstance(part, str):
             raise BadRequest(f"{field}: an assistant's message has text alone, found {part['type']!r}")
@@ -189,10 +189,10 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("max_output_tokens"):
         params["max_completion_tokens"] = given["max_output_tokens"]
     reasoning = {name: value for name, value in (given.get("reasoning") or {}).items() if name != "summary"}
-    params |= _rename("reasoning", reasoning, {"effort": "reasoning_effort"})
+    params |= _rename_fields("reasoning", reasoning, {"effort": "reasoning_effort"})
     text = dict(given.get("text") or {})
-    params |= _format(text.pop("format", None) or {})
-    params |= _rename("text", text, {"verbosity": "verbosity"})
+    params |= _convert_text_format(text.pop("format", None) or {})
+    params |= _rename_fields("text", text, {"verbosity": "verbosity"})
     for wanted in given.get("include") or ():
         if wanted not in {LOGPROBS, ENCRYPTED}:
             raise refusal("include", wanted)
@@ -205,7 +205,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _rename(name: str, fields: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_fields(name: str, fields: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[str, Any]:
     renamed = {}
     for field, value in (fields or {}).items():
         if value is not None:
@@ -215,7 +215,7 @@ def _rename(name: str, fields: Mapping[str, Any] | None, names: Mapping[str, str
     return renamed
 
 
-def _format(form: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_text_format(form: Mapping[str, Any]) -> dict[str, Any]:
     match form.get("type", "text"):
         case "text":
             return {}
@@ -241,7 +241,7 @@ def _make_tool_choice(choice: Any) -> Any:
             raise refusal("tool_choice", choice)
 
 
-def response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
+def make_response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the whole answer; its id contains `number`, the answer's ordinal within the case."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
@@ -280,7 +280,7 @@ def response_object(body: Mapping[str, Any], completion: Completion, model: str,
 
 def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
     if completion.text or not completion.tool_calls:
-        logprobs = (write_logprobs(completion) or {}).get("content", [])
+        logprobs = (encode_logprobs(completion) or {}).get("content", [])
         part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": logprobs}
         yield {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
     for index, call in enumerate(completion.tool_calls):
@@ -294,14 +294,14 @@ def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]
         }
 
 
-def response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the events of a streamed answer from the whole answer, as made by `response_object`."""
+def make_response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the events of a streamed answer from the whole answer, as made by `make_response_object`."""
     begun = {**response, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(response["output"]):
         place = {"item_id": item.get("id"), "output_index": index}
-        yield from WRITERS.get(item["type"], _whole_events)(item, place)
+        yield from WRITERS.get(item["type"], _list_added_events)(item, place)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
@@ -312,13 +312,13 @@ def _list_text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iter
     for index, part in enumerate(item["content"]):
         empty, content_place = {**part, "text": ""}, {**place, "content_index": index}
         yield {"type": "response.content_part.added", **content_place, "part": empty}
-        for piece in pieces(part["text"]):
+        for piece in split_text(part["text"]):
             yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
         yield {"type": "response.output_text.done", **content_place, "text": part["text"], "logprobs": []}
         yield {"type": "response.content_part.done", **content_place, "part": part}
 
 
-def _call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     begun = {**item, "status": "in_progress", "arguments": ""}
     yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
     yield {"type": "response.function_call_arguments.delta", **place, "delta": item["arguments"]}
@@ -330,9 +330,9 @@ def _call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[
     }
 
 
-def _whole_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_added_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": item}
 
 
-WRITERS = {"message": _list_text_events, "function_call": _call_events}
+WRITERS = {"message": _list_text_events, "function_call": _list_call_events}
 """Functions that write the events of an unfinished item, by type; items of other types are written whole."""

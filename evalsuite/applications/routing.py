@@ -42,7 +42,7 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
     with _patching:
         for name in LIBRARIES:
             if name in sys.modules or (endpoint is not None and find_spec(name)):
-                _patch(import_module(name))
+                _patch_transports(import_module(name))
         if "aiohttp" in sys.modules:
             _patch_aiohttp(sys.modules["aiohttp"])
     route = Route(endpoint, asyncio.get_running_loop())
@@ -53,14 +53,14 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
         ROUTE.reset(token)
 
 
-def _patch(library: Any) -> None:
+def _patch_transports(library: Any) -> None:
     """Wrap the transports of a library once; outside of a case, the transports behave as before."""
     if library.HTTPTransport.handle_request.__module__ == __name__:
         return
     send, send_async = library.HTTPTransport.handle_request, library.AsyncHTTPTransport.handle_async_request
 
     def handle_request(self: Any, request: Any) -> Any:
-        if _redirect(library, request) and _blocks():
+        if _redirect_request(library, request) and _is_in_event_loop():
             raise SolverError(
                 "a client that blocks was used in an async function, where it would block the event loop for ever: use "
                 "AsyncOpenAI or AsyncAnthropic, or make the function a plain one"
@@ -68,14 +68,14 @@ def _patch(library: Any) -> None:
         return send(self, request)
 
     async def handle_async_request(self: Any, request: Any) -> Any:
-        _redirect(library, request)
+        _redirect_request(library, request)
         return await send_async(self, request)
 
     library.HTTPTransport.handle_request = handle_request
     library.AsyncHTTPTransport.handle_async_request = handle_async_request
 
 
-def _redirect(library: Any, request: Any) -> bool:
+def _redirect_request(library: Any, request: Any) -> bool:
     """Redirect a model request to the case's endpoint, and hide the user's key; return false for other requests."""
     address = _find_gateway_address(request.url.host, request.url.raw_path.decode("ascii"))
     if address is None:
@@ -100,12 +100,12 @@ def _find_gateway_address(host: str | None, path: str) -> str | None:
 
 
 def _patch_aiohttp(library: Any) -> None:
-    """Wrap aiohttp's request method once, as `_patch` wraps the transports of httpx."""
+    """Wrap aiohttp's request method once, as `_patch_transports` wraps the transports of httpx."""
     send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
     if send.__module__ == __name__:
         return
 
-    async def _request(self: Any, method: str, url: Any, **options: Any) -> Any:
+    async def send_redirected(self: Any, method: str, url: Any, **options: Any) -> Any:
         parsed = library.client.URL(url)
         address = _find_gateway_address(parsed.host, parsed.raw_path_qs)
         if address is not None:
@@ -114,10 +114,10 @@ def _patch_aiohttp(library: Any) -> None:
             url = address
         return await send(self, method, url, **options)
 
-    library.ClientSession._request = _request  # noqa: SLF001
+    library.ClientSession._request = send_redirected  # noqa: SLF001
 
 
-def _blocks() -> bool:
+def _is_in_event_loop() -> bool:
     route = ROUTE.get()
     try:
         return route is not None and asyncio.get_running_loop() is route.loop

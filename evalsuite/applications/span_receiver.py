@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
-from evalsuite.applications.chat_api import BadRequest, HttpAnswer, json_answer
+from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
 from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
 from evalsuite.core.errors import SettingsError, SolverError
 
@@ -51,19 +51,19 @@ class SpanCollector:
         """
         with self._changing:
             try:
-                is_text = self._add(content)
+                is_text = self._add_spans(content)
             except UNREADABLE as error:
                 words = f"{type(error).__name__}: {error}"[:200]
                 self._refusal = self._refusal or f"the application's spans cannot be read: {words}"
                 raise BadRequest(self._refusal) from error
-        return json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
+        return make_json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
 
-    def _add(self, content: bytes) -> bool:
+    def _add_spans(self, content: bytes) -> bool:
         self._size += len(content)
         if self._size > LARGEST_TRACE:
             raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
         is_text = content.lstrip()[:1] == b"{"
-        export = json.loads(content, parse_constant=_refuse_constant) if is_text else _decode(content)
+        export = json.loads(content, parse_constant=_refuse_json_constant) if is_text else _decode_protobuf(content)
         for span in list_spans({"resourceSpans": (), **export}):
             read_span(span)
             self._spans[span["trace"], span["id"]] = span
@@ -100,7 +100,7 @@ class SpanCollector:
         from opentelemetry.context import attach, detach
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-        _watch_spans()
+        _patch_span_end()
         number = int(self.trace, 16)
         context = SpanContext(number, int(self.trace[:16], 16), is_remote=True, trace_flags=TraceFlags(1))
         _collectors[number] = self
@@ -116,7 +116,7 @@ _collectors: dict[int, SpanCollector] = {}
 """The collectors of this process by their trace ids."""
 
 
-def _watch_spans() -> None:
+def _patch_span_end() -> None:
     """Wrap `Span.end` of the SDK once, because an application may have any number of tracer providers."""
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
     from opentelemetry.sdk.trace import Span
@@ -125,7 +125,7 @@ def _watch_spans() -> None:
         return
     end_span = Span.end
 
-    def end(self: Span, end_time: int | None = None) -> None:
+    def end_and_collect(self: Span, end_time: int | None = None) -> None:
         end_span(self, end_time)
         collector = _collectors.get(self.get_span_context().trace_id)
         if collector is not None:
@@ -133,10 +133,10 @@ def _watch_spans() -> None:
             with suppress(BadRequest):
                 collector.receive(encode_spans([self]).SerializeToString())
 
-    Span.end = end  # type: ignore[method-assign]
+    Span.end = end_and_collect  # type: ignore[method-assign]
 
 
-def _decode(content: bytes) -> dict[str, Any]:
+def _decode_protobuf(content: bytes) -> dict[str, Any]:
     from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -156,5 +156,5 @@ def _decode(content: bytes) -> dict[str, Any]:
 IDS = ("traceId", "spanId", "parentSpanId")
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse_json_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")

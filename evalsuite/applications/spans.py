@@ -48,7 +48,7 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 begin, end = int(span.get("startTimeUnixNano", 0)), int(span.get("endTimeUnixNano", 0))
                 if not 0 <= begin < LATEST or end >= LATEST:
                     raise ValueError(f"times from {begin:.3g} to {end:.3g}")
-                attributes = {str(pair["key"]): _read_value(pair.get("value")) for pair in span.get("attributes", ())}
+                attributes = {str(pair["key"]): _decode_value(pair.get("value")) for pair in span.get("attributes", ())}
                 kept = KEPT + EXECUTION_VALUES.get(_find_operation(attributes), ())
                 yield {
                     "trace": str(span["traceId"]),
@@ -81,7 +81,7 @@ def read_span(plain: Mapping[str, Any]) -> TraceSpan:
     return TraceSpan(
         plain["begin"],
         event,
-        _read_call(attributes, operation, plain["seconds"]),
+        _convert_model_call(attributes, operation, plain["seconds"]),
         _read_execution(attributes) if operation == "execute_tool" and "tool" in event else None,
         attributes.get("output.value") if operation == "invoke_agent" and is_text else None,
     )
@@ -97,14 +97,14 @@ def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
     result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
     with suppress(ValueError):
-        given = _parse(given)
+        given = _parse_if_text(given)
     if not isinstance(given, dict):
         given = {}
     if {"args", "kwargs"} <= given.keys():
         # Convert `args` and `kwargs`, which the instrumentation of smolagents stores, to named arguments.
-        names = _parse(attributes.get("tool.parameters") or "{}")
+        names = _parse_if_text(attributes.get("tool.parameters") or "{}")
         given = {**dict(zip(names, given["args"], strict=False)), **given["kwargs"]}
-    return given, _write_json(result)
+    return given, _encode_json(result)
 
 
 def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -115,41 +115,41 @@ def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
         if name.startswith("retrieval.documents.") and name.endswith(".document.content")
     }
     yield from (text for _, text in sorted(numbered.items()))
-    for document in _parse(attributes.get("gen_ai.retrieval.documents")) or ():
+    for document in _parse_if_text(attributes.get("gen_ai.retrieval.documents")) or ():
         yield str(document.get("content") or document.get("id") or "")
 
 
-def _parse(value: Any) -> Any:
+def _parse_if_text(value: Any) -> Any:
     """Parse JSON text; return values that are not text unchanged."""
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _read_value(value: Any) -> Any:
+def _decode_value(value: Any) -> Any:
     match value:
         case {"intValue": number}:
             return int(number)
         case {"arrayValue": {"values": list(values)}}:
-            return [_read_value(one) for one in values]
+            return [_decode_value(one) for one in values]
         case {"kvlistValue": {"values": list(pairs)}}:
-            return {str(pair["key"]): _read_value(pair.get("value")) for pair in pairs}
+            return {str(pair["key"]): _decode_value(pair.get("value")) for pair in pairs}
         case dict() if value:
             return next(iter(value.values()))
     return None
 
 
-def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) -> LoggedCall | None:
+def _convert_model_call(attributes: Mapping[str, Any], operation: str, seconds: float) -> LoggedCall | None:
     """Convert the attributes of a model call's span; return None if the span is not a model call."""
     # Skip agents' spans, because they may repeat the messages of their model calls.
     if operation in {"invoke_agent", "create_agent", "execute_tool"}:
         return None
     if "gen_ai.output.messages" in attributes:
         sent = [
-            *_read_parts(attributes, "gen_ai.system_instructions"),
-            *_read_parts(attributes, "gen_ai.input.messages"),
+            *_read_part_messages(attributes, "gen_ai.system_instructions"),
+            *_read_part_messages(attributes, "gen_ai.input.messages"),
         ]
-        said = list(_read_parts(attributes, "gen_ai.output.messages"))
+        said = list(_read_part_messages(attributes, "gen_ai.output.messages"))
     else:
-        sent, said = (_read_numbered(attributes, f"llm.{side}_messages.") for side in ("input", "output"))
+        sent, said = (_read_numbered_messages(attributes, f"llm.{side}_messages.") for side in ("input", "output"))
     if not said:
         return None
     names = (
@@ -165,32 +165,32 @@ def _read_call(attributes: Mapping[str, Any], operation: str, seconds: float) ->
     return LoggedCall(model, tuple(sent), completion, seconds)
 
 
-def _read_parts(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
+def _read_part_messages(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
     """Read messages that consist of parts from a span's attribute, which is JSON text or a list."""
-    items = _parse(attributes.get(name) or [])
+    items = _parse_if_text(attributes.get(name) or [])
     if name.endswith("instructions"):
         items = [{"role": "system", "parts": items}] if items else []
     for item in items:
         parts = item["parts"]
         text = "\n".join(str(part["content"]) for part in parts if part.get("type") == "text")
         calls = tuple(
-            ToolCall(str(part.get("id") or ""), part["name"], _write_json(part.get("arguments") or {}))
+            ToolCall(str(part.get("id") or ""), part["name"], _encode_json(part.get("arguments") or {}))
             for part in parts
             if part.get("type") == "tool_call"
         )
         results = [part for part in parts if part.get("type") == "tool_call_response"]
         for part in results:
             result = part.get("response", part.get("result", ""))
-            yield Message("tool", _write_json(result), tool_call_id=str(part.get("id") or ""))
+            yield Message("tool", _encode_json(result), tool_call_id=str(part.get("id") or ""))
         if text or calls or not results:
             yield Message(item["role"], text, calls)
 
 
-def _write_json(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
+def _read_numbered_messages(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
     """Read OpenInference's messages: one attribute per field, with the message's number in its name."""
     messages: dict[int, dict[str, Any]] = {}
     calls: defaultdict[int, defaultdict[int, dict[str, str]]] = defaultdict(partial(defaultdict, dict))
@@ -200,7 +200,7 @@ def _read_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
             made, _, field = rest.removeprefix("tool_calls.").partition(".tool_call.")
             messages.setdefault(int(number), {})
             if field:
-                calls[int(number)][int(made)][field] = _write_json(value)
+                calls[int(number)][int(made)][field] = _encode_json(value)
             else:
                 messages[int(number)][rest] = value
     read: list[Message] = []

@@ -19,10 +19,10 @@ from evalsuite.batches.server import (
     BatchServer,
     Gone,
     copy_error,
-    explain_missing,
+    explain_missing_answers,
     format_line,
+    parse_result_lines,
     read_completion,
-    read_lines,
 )
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
 from evalsuite.core.phrases import write_count
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from evalsuite.batches.server import BatchState
     from evalsuite.core.types import Completion, Request
-    from evalsuite.journal.batches import Batches, KeptBatch
+    from evalsuite.journal.batches import StoredBatch, StoredBatches
     from evalsuite.models.protocol import Backend
 
 T = TypeVar("T")
@@ -72,9 +72,9 @@ class PendingBatches:
         """End a session with `--detach` once all requests are in batches; called after each poll of a batch."""
         if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
             waits = self.describe_waits()
-            self.end_waiting(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
+            self.stop_waiting(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
-    def end_waiting(self, reason: str) -> None:
+    def stop_waiting(self, reason: str) -> None:
         """Stop waiting for all batches, and report the reason."""
         if not self.left:
             self.left = reason
@@ -93,7 +93,7 @@ class BatchBackend:
     metered = True
     connections: int | None = None
 
-    def __init__(self, backend: OpenAIBackend, model: str, batches: Batches, pending: PendingBatches) -> None:
+    def __init__(self, backend: OpenAIBackend, model: str, batches: StoredBatches, pending: PendingBatches) -> None:
         self._backend, self._batches, self._pending = backend, batches, pending
         self.identity = backend.identity
         self._asked = f"{backend.identity} {model}"
@@ -114,7 +114,7 @@ class BatchBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Wait for the answer in a batch; an earlier session may have sent the batch already."""
-        self._begin()
+        self._resume_earlier_batches()
         # Earlier versions computed a line's key from the request that included the answer limit of `--max-cost`.
         asked = (UNBOUNDED.get() or request, request)
         keys = [
@@ -122,16 +122,16 @@ class BatchBackend:
         ]
         sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
         key = next(sent, keys[0])
-        return self._read(key, request, await self._await_result(key, request))
+        return self._read_result(key, request, await self._await_result(key, request))
 
-    def _begin(self) -> None:
+    def _resume_earlier_batches(self) -> None:
         if self._earlier is None:
             self._earlier = self._batches.list_requests()
-            for kept in self._batches.list_open(self._asked):
-                self._start(self._resume_batch(kept))
-            self._start(self._gather())
+            for kept in self._batches.list_open_batches(self._asked):
+                self._start_task(self._resume_batch(kept))
+            self._start_task(self._send_gathered_lines())
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -148,23 +148,23 @@ class BatchBackend:
         path, body = self._backend.make_batch_line(request)
         try:
             if not (self._earlier and key in self._earlier):
-                self._add(path, key, format_line(key, path, body))
+                self._queue_line(path, key, format_line(key, path, body))
             return await waiting
         finally:
             self._waiting.pop(key, None)
             # If the caller gave up before the batch was sent, leave the request out.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
 
-    def _add(self, path: str, key: str, line: bytes) -> None:
+    def _queue_line(self, path: str, key: str, line: bytes) -> None:
         self._gathered.setdefault(path, {})[key] = line
         self._size += len(line)
         self._arrived.set()
 
-    def _read(self, key: str, request: Request, result: str) -> Completion:
+    def _read_result(self, key: str, request: Request, result: str) -> Completion:
         try:
             return read_completion(self._backend, request, json.loads(result))
         except Exception:
-            self._batches.mark_taken(key)
+            self._batches.mark_delivered(key)
             if self._earlier:
                 self._earlier.discard(key)
             raise
@@ -189,10 +189,10 @@ class BatchBackend:
             if not waiting.done():
                 waiting.set_exception(Detached(reason))
 
-    async def _gather(self) -> None:
+    async def _send_gathered_lines(self) -> None:
         while True:
             await self._arrived.wait()
-            while self._arrived.is_set() and not self._is_full():
+            while self._arrived.is_set() and not self._is_batch_full():
                 self._arrived.clear()
                 try:
                     async with asyncio.timeout(QUIET):
@@ -203,29 +203,29 @@ class BatchBackend:
             gathered, self._gathered, self._size = self._gathered, {}, 0
             for path, lines in gathered.items():
                 if lines:
-                    await self._send(path, lines)
+                    await self._send_batch(path, lines)
 
-    def _is_full(self) -> bool:
+    def _is_batch_full(self) -> bool:
         return self._size >= MOST_BYTES or sum(map(len, self._gathered.values())) >= MOST_LINES
 
-    async def _send(self, path: str, lines: dict[str, bytes]) -> None:
+    async def _send_batch(self, path: str, lines: dict[str, bytes]) -> None:
         kept = None
         try:
             kept = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
             self._under_way[kept.number] = None
             file = await self._server.upload(f"evalsuite-{kept.number}", b"".join(lines.values()))
             self._batches.note_file(kept.number, file)
-            state = await self._create(kept, file)
+            state = await self._create_batch(kept, file)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             if kept is not None:
                 self._under_way.pop(kept.number, None)
                 self._batches.delete_batch(kept.number)
-            self._fail(lines, error)
+            self._fail_requests(lines, error)
         else:
             self._pending.tell(f"{state.batch}: {write_count(len(lines), 'request')} sent")
-            self._start(self._follow(kept, state))
+            self._start_task(self._follow_batch(kept, state))
 
-    async def _create(self, kept: KeptBatch, file: str) -> BatchState:
+    async def _create_batch(self, kept: StoredBatch, file: str) -> BatchState:
         try:
             state = await self._server.create_batch(file, kept.path, kept.mark)
         except Transient:
@@ -252,7 +252,7 @@ class BatchBackend:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, 2 * pause)
 
-    async def _resume_batch(self, kept: KeptBatch) -> None:
+    async def _resume_batch(self, kept: StoredBatch) -> None:
         """Continue a batch that an earlier session began to send."""
         self._under_way[kept.number] = None
         keys = self._batches.list_keys(kept.number)
@@ -260,29 +260,29 @@ class BatchBackend:
             state = await self._ask_until_answered(lambda: self._find_batch(kept))
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._under_way.pop(kept.number, None)
-            self._give_up(kept, keys, error)
+            self._give_up_batch(kept, keys, error)
             return
         if state is None:
             self._under_way.pop(kept.number, None)
             self._batches.delete_batch(kept.number)
             self._forget_keys(keys)
-            self._fail(keys, Transient("the session ended before this request was sent"))
+            self._fail_requests(keys, Transient("the session ended before this request was sent"))
             return
-        await self._follow(kept, state)
+        await self._follow_batch(kept, state)
 
-    def _give_up(self, kept: KeptBatch, keys: Sequence[str], error: Exception) -> None:
+    def _give_up_batch(self, kept: StoredBatch, keys: Sequence[str], error: Exception) -> None:
         """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
         if isinstance(error, Gone):
             self._pending.tell(str(error))
             self._batches.delete_batch(kept.number)
         self._forget_keys(keys)
-        self._fail(keys, error)
+        self._fail_requests(keys, error)
 
     def _forget_keys(self, keys: Iterable[str]) -> None:
         if self._earlier:
             self._earlier.difference_update(keys)
 
-    async def _find_batch(self, kept: KeptBatch) -> BatchState | None:
+    async def _find_batch(self, kept: StoredBatch) -> BatchState | None:
         """Find a batch of an earlier session by its id, or by the marker in its metadata if the id was never received.
 
         If the server has no such batch, create the batch from the uploaded file.
@@ -291,7 +291,7 @@ class BatchBackend:
             return await self._read_state(kept.batch)
         state = await self._server.find_batch(kept.mark)
         if state is None and kept.file:
-            return await self._create(kept, kept.file)
+            return await self._create_batch(kept, kept.file)
         if state is not None:
             self._batches.note_batch(kept.number, state.batch)
         return state
@@ -302,7 +302,7 @@ class BatchBackend:
             raise Gone(f"{batch}: the server has no such batch")
         return state
 
-    async def _follow(self, kept: KeptBatch, state: BatchState) -> None:
+    async def _follow_batch(self, kept: StoredBatch, state: BatchState) -> None:
         self._since[kept.number] = kept.created
         pause = FIRST_LOOK
         keys = self._batches.list_keys(kept.number)
@@ -315,22 +315,22 @@ class BatchBackend:
                 pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
                 state = await self._ask_until_answered(partial(self._read_state, state.batch))
                 self._pending.detach_if_idle()
-            keys = await self._collect(kept, state)
+            keys = await self._collect_results(kept, state)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
-            self._give_up(kept, keys, error)
+            self._give_up_batch(kept, keys, error)
         else:
             self._forget_keys(keys)
             self._report_missing(keys, state)
         finally:
             self._under_way.pop(kept.number, None)
 
-    async def _collect(self, kept: KeptBatch, state: BatchState) -> list[str]:
+    async def _collect_results(self, kept: StoredBatch, state: BatchState) -> list[str]:
         """Read and deliver the answers of a finished batch; return the requests without an answer."""
         keys = self._batches.list_keys(kept.number)
         for file in state.files:
             results = await self._fetch_results(file)
             self._batches.store_results(kept.number, results)
-            there = self._deliver(results)
+            there = self._deliver_results(results)
             keys = [key for key in keys if key not in there]
         self._batches.close_batch(kept.number, state.status)
         return keys
@@ -341,14 +341,14 @@ class BatchBackend:
             content = await self._ask_until_answered(partial(self._server.fetch, file))
             if content is None:
                 raise Gone(f"{file}: the server has no such file")
-            results, unreadable = read_lines(content)
+            results, unreadable = parse_result_lines(content)
             if not unreadable:
                 break
         else:
             self._pending.tell(f"{file}: {write_count(unreadable, 'line')} cannot be read; the other answers are kept")
         return results
 
-    def _deliver(self, results: list[tuple[str, str]]) -> set[str]:
+    def _deliver_results(self, results: list[tuple[str, str]]) -> set[str]:
         for key, result in results:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
@@ -362,12 +362,12 @@ class BatchBackend:
         """Report and fail the requests whose answer is in no file of a batch."""
         if state.status == "completed" and not keys:
             return
-        refused, about, reason = explain_missing(keys, state)
+        refused, about, reason = explain_missing_answers(keys, state)
         self._pending.tell(about)
-        self._fail(refused, RequestRefused(about))
-        self._fail([key for key in keys if key not in refused], reason)
+        self._fail_requests(refused, RequestRefused(about))
+        self._fail_requests([key for key in keys if key not in refused], reason)
 
-    def _fail(self, keys: Iterable[str], error: Exception) -> None:
+    def _fail_requests(self, keys: Iterable[str], error: Exception) -> None:
         for key in keys:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
@@ -391,7 +391,7 @@ def _describe_age(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
+def require_openai_backend(model: str, backend: Backend) -> OpenAIBackend:
     """Return the backend if its server has OpenAI's API."""
     if isinstance(backend, OpenAIBackend):
         return backend
@@ -401,14 +401,14 @@ def demand_openai(model: str, backend: Backend) -> OpenAIBackend:
     )
 
 
-def wrap_in_batches(backend: Backend, model: str, batches: Batches, pending: PendingBatches) -> Backend:
+def wrap_in_batches(backend: Backend, model: str, batches: StoredBatches, pending: PendingBatches) -> Backend:
     """Replace a backend by one that sends batches."""
-    return BatchBackend(demand_openai(model, backend), model, batches, pending)
+    return BatchBackend(require_openai_backend(model, backend), model, batches, pending)
 
 
 def check_interface(model: str, backend: Backend) -> None:
     """Check, before anything is sent, that a model's server has a batch interface."""
-    asyncio.run(_probe_interface(model, BatchServer(demand_openai(model, backend))))
+    asyncio.run(_probe_interface(model, BatchServer(require_openai_backend(model, backend))))
 
 
 async def _probe_interface(model: str, server: BatchServer) -> None:

@@ -53,18 +53,18 @@ class BatchServer:
     """Sends files and batches to a server, and reads their state."""
 
     def __init__(self, backend: OpenAIBackend) -> None:
-        self._backend = backend.copy_for_files()
+        self._backend = backend.copy_without_size_limit()
 
     async def upload(self, name: str, content: bytes) -> str:
-        async def send(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
+        async def upload_content(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
-            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_remove_type(headers))
+            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_drop_mime_type(headers))
             return str(uploaded.id)
 
-        return await self._backend.call_client(send)
+        return await self._backend.call_client(upload_content)
 
     async def create_batch(self, file: str, path: str, mark: str) -> BatchState:
-        async def make(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
+        async def create(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # `Any`, because the openai package's type lists only OpenAI's current paths; a server may accept others.
             endpoint: Any = path
             batch = await client.batches.create(
@@ -74,70 +74,70 @@ class BatchServer:
                 metadata={MARK: mark},
                 extra_headers=headers,
             )
-            return _read_state(batch.model_dump())
+            return _convert_batch(batch.model_dump())
 
-        return await self._backend.call_client(make)
+        return await self._backend.call_client(create)
 
     async def read_batch(self, batch: str) -> BatchState | None:
         """Read a batch's state; return None if the server has no such batch."""
 
-        async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
+        async def retrieve_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             from openai import NotFoundError
 
             try:
                 plain = await client.batches.retrieve(batch, extra_headers=headers)
             except NotFoundError:
                 return None
-            return _read_state(plain.model_dump())
+            return _convert_batch(plain.model_dump())
 
-        return await self._backend.call_client(ask)
+        return await self._backend.call_client(retrieve_batch)
 
     async def find_batch(self, mark: str) -> BatchState | None:
         """Find the batch with this marker in its metadata among the latest batches; None if no batch has the marker."""
 
-        async def search(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
+        async def search_batches(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)
             for _ in range(LATEST):
                 for batch in page.data:
                     if (batch.metadata or {}).get(MARK) == mark:
-                        return _read_state(batch.model_dump())
+                        return _convert_batch(batch.model_dump())
                 if not page.has_next_page():
                     break
                 page = await page.get_next_page()
             return None
 
-        return await self._backend.call_client(search)
+        return await self._backend.call_client(search_batches)
 
     async def fetch(self, file: str) -> bytes | None:
         """Download a file of answers or errors; return None if the server has no such file."""
 
-        async def download(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
+        async def download_content(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
             from openai import NotFoundError
 
             try:
-                return (await client.files.content(file, extra_headers=_remove_type(headers))).content
+                return (await client.files.content(file, extra_headers=_drop_mime_type(headers))).content
             except NotFoundError:
                 return None
 
-        return await self._backend.call_client(download)
+        return await self._backend.call_client(download_content)
 
     async def probe_interface(self) -> None:
         """Check whether the server has a batch interface."""
 
-        async def ask(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
+        async def list_one_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
             await client.batches.list(limit=1, extra_headers=headers)
 
-        await self._backend.call_client(ask)
+        await self._backend.call_client(list_one_batch)
 
     async def aclose(self) -> None:
         await self._backend.aclose()
 
 
-def _remove_type(headers: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_mime_type(headers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in headers.items() if name.lower() != "content-type"}
 
 
-def _read_state(plain: Mapping[str, Any]) -> BatchState:
+def _convert_batch(plain: Mapping[str, Any]) -> BatchState:
     counts = plain.get("request_counts") or {}
     errors = (plain.get("errors") or {}).get("data") or ()
     files = (plain.get("output_file_id"), plain.get("error_file_id"))
@@ -151,14 +151,14 @@ def _read_state(plain: Mapping[str, Any]) -> BatchState:
     )
 
 
-def read_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
+def parse_result_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
     """Read a file of answers or errors; return its lines by key, and the number of unreadable lines."""
     lines = [line for line in content.splitlines() if line.strip()]
-    results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _find_key_of(line)) is not None]
+    results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _find_line_key(line)) is not None]
     return results, len(lines) - len(results)
 
 
-def _find_key_of(line: bytes) -> str | None:
+def _find_line_key(line: bytes) -> str | None:
     try:
         return str(json.loads(line)["custom_id"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -204,7 +204,7 @@ def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str,
     raise LostAnswer(f"a line of the batch's output holds neither answer nor error: {str(line)[:WORDS]}")
 
 
-def explain_missing(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
+def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
     """Explain why a finished batch has no answer to some requests.
 
     Args:
@@ -228,13 +228,13 @@ def _describe_end(state: BatchState) -> str:
 
 def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
     """Find the requests that made the server reject a batch, by the line numbers in the server's errors."""
-    if _is_about_the_model(state):
+    if _is_model_refused(state):
         return set()
     numbers = {error.get("line") for error in state.errors}
     return {key for number, key in enumerate(keys, 1) if number in numbers}
 
 
-def _is_about_the_model(state: BatchState) -> bool:
+def _is_model_refused(state: BatchState) -> bool:
     return any(error.get(field) == value for error in state.errors for field, value in OF_THE_MODEL.items())
 
 
@@ -243,7 +243,7 @@ def _explain_failure(state: BatchState, about: str) -> Exception:
         return RequestRefused(about)
     if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):
         return RateLimited(about, AGAIN)
-    hopeless = _is_about_the_model(state) or not any(error.get("line") for error in state.errors)
+    hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return Hopeless(about)
     # The error is transient, because requests without an answer were not billed and may be sent again.

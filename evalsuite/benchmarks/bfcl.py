@@ -14,14 +14,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurn, find_modules
+from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurnSolver, map_class_modules
 from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.phrases import write_count
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
 from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
-from evalsuite.scorers.trajectories import ToolUse, do_calls_agree, match_calls, tool_uses, write_difference
+from evalsuite.scorers.trajectories import ToolUse, are_calls_accepted, format_difference, match_calls, tool_uses
 from evalsuite.tools.arguments import parse_arguments
 
 CATEGORIES = (
@@ -55,12 +55,12 @@ class BfclOptions:
         return (*CATEGORIES, *SEVERAL_TURNS) if self.classes else CATEGORIES
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per question of the requested categories."""
     options = BfclOptions.from_setup(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
-    files = _make_files(setup.data, options)
+    files = _find_files(setup.data, options)
     samples: list[Sample] = []
     for category, path in files.items():
         several = options.classes and category in SEVERAL_TURNS
@@ -70,7 +70,7 @@ def load(setup: Setup) -> Dataset:
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
-def _make_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
+def _find_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
     asked = options.categories
     if wrong := [name for name in asked or () if name not in options.available]:
         if wrong[0] in SEVERAL_TURNS:
@@ -118,7 +118,7 @@ def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sam
         read_field(record, "id", str, path, place): read_field(record, "ground_truth", list, path, place)
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
     }
-    modules = find_modules(package)
+    modules = map_class_modules(package)
     read_documents = cache(partial(_read_documents, path.parent / "multi_turn_func_doc"))
     for place, record in read_json_lines(path):
         name = read_field(record, "id", str, path, place)
@@ -210,7 +210,7 @@ def _convert_schema(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class OneTurn:
+class SingleTurnSolver:
     """Sends one request at temperature 0; calls are recorded but never executed."""
 
     max_tokens: int
@@ -225,11 +225,11 @@ class OneTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOrSeveralTurns:
+class BfclSolver:
     """Selects the single-turn or the multi-turn solver by the sample's category."""
 
-    one: OneTurn
-    several: MultiTurn | None
+    one: SingleTurnSolver
+    several: MultiTurnSolver | None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         return await (self.several if self.several and "turns" in sample.metadata else self.one)(sample, model)
@@ -268,8 +268,8 @@ class Correct:
             return {"correct": Score(float(is_right), "the arguments of a call cannot be read")}
         if sample.metadata["any_call"]:
             return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
-        right = do_calls_agree("any_order", expected, calls)
-        return {"correct": Score(float(right), "" if right else _write_note(sample, expected, calls))}
+        right = are_calls_accepted("any_order", expected, calls)
+        return {"correct": Score(float(right), "" if right else _format_note(sample, expected, calls))}
 
 
 def _find_schema(sample: Sample, name: str) -> Mapping[str, Any]:
@@ -287,17 +287,17 @@ def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], argume
     )
 
 
-def _write_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
+def _format_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
         return f"no function fits; {write_count(len(calls), 'call')} made"
     paired = sum(at is not None for at in match_calls(expected, calls))
     shown = "; ".join(
-        write_difference([ToolUse(use.tool, _first_accepted(sample, use.tool)) for use in expected], calls)
+        format_difference([ToolUse(use.tool, _get_first_accepted(sample, use.tool)) for use in expected], calls)
     )
     return f"{paired} of {write_count(len(expected), 'call')} right: {shown}"[:500]
 
 
-def _first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
+def _get_first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
     accepted = next(call[tool] for call in sample.metadata["calls"] if tool in call)
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 
@@ -339,8 +339,8 @@ def _normalise_text(text: str) -> str:
 
 def _make_solver(setup: Setup) -> Solver:
     options = BfclOptions.from_setup(setup)
-    several = MultiTurn(options.classes, options.max_tokens) if options.classes else None
-    return OneOrSeveralTurns(OneTurn(options.max_tokens), several)
+    several = MultiTurnSolver(options.classes, options.max_tokens) if options.classes else None
+    return BfclSolver(SingleTurnSolver(options.max_tokens), several)
 
 
 def _list_scorers(setup: Setup) -> Sequence[Any]:
@@ -351,7 +351,7 @@ def _list_scorers(setup: Setup) -> Sequence[Any]:
 BFCL = Benchmark(
     name="bfcl",
     title="BFCL",
-    load=load,
+    load=load_dataset,
     solver=_make_solver,
     scorers=_list_scorers,
     metrics={"*": SHARE},

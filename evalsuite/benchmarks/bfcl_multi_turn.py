@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
-from evalsuite.gateway.handle import Effects
+from evalsuite.gateway.handle import CaseEffects
 from evalsuite.solvers.episode import Episode
 from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools.declare import DeclaredTool, PythonFunction
@@ -38,7 +38,7 @@ MORE_FUNCTIONS = "You have more functions now. Please try again with them."
 
 
 @cache
-def find_modules(package: str) -> Mapping[str, str]:
+def map_class_modules(package: str) -> Mapping[str, str]:
     """Find the module of each class in a package by parsing its files, without importing them."""
     try:
         folders = list(import_module(package).__path__)
@@ -65,7 +65,7 @@ class FunctionWorld:
 
 def make_world(package: str, sample: Sample) -> FunctionWorld:
     """Make a sample's objects in their initial state."""
-    modules, about = find_modules(package), sample.metadata
+    modules, about = map_class_modules(package), sample.metadata
     instances = {}
     for name in about["classes"]:
         if name not in modules:
@@ -83,13 +83,13 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
 
 
 def _make_method(name: str) -> Callable[..., str]:
-    def method(self: FunctionWorld, **arguments: Any) -> str:
-        return run_call(self.instances, name, (), arguments)
+    def call_world(self: FunctionWorld, **arguments: Any) -> str:
+        return call_function(self.instances, name, (), arguments)
 
-    return method
+    return call_world
 
 
-def run_call(instances: Mapping[str, Any], name: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
+def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
     """Call a function and write its result, or its error, as the leaderboard's checker does."""
     owner = next((made for made in reversed(instances.values()) if hasattr(made, name)), None)  # type: ignore[call-overload]
     try:
@@ -106,7 +106,7 @@ def run_call(instances: Mapping[str, Any], name: str, values: Sequence[Any], nam
         return str(result)
 
 
-def run_call_text(instances: Mapping[str, Any], text: str) -> str:
+def run_written_call(instances: Mapping[str, Any], text: str) -> str:
     """Run a call of the right answer, such as `mv(source='a', destination='b')`; the arguments must be literals."""
     try:
         call = ast.parse(text, mode="eval").body
@@ -116,7 +116,7 @@ def run_call_text(instances: Mapping[str, Any], text: str) -> str:
         named = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
     except (SyntaxError, TypeError, ValueError) as error:
         raise ScoringError(f"bfcl: the right call {text[:200]!r} cannot be read: {error}") from error
-    return run_call(instances, ast.unparse(call.func), values, named)
+    return call_function(instances, ast.unparse(call.func), values, named)
 
 
 class _AnyArguments(Registry):
@@ -127,14 +127,14 @@ class _AnyArguments(Registry):
 
 
 @dataclass(frozen=True, slots=True)
-class MultiTurn:
+class MultiTurnSolver:
     """Sends the requests one after another; after each request, the model calls functions until it answers in text."""
 
     package: str
     max_tokens: int
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        effects: Effects = getattr(model, "effects", None) or Effects()
+        effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
         world = World(partial(make_world, self.package), outside=False)
         loop = tool_loop(
             [world],
@@ -184,8 +184,8 @@ class CorrectTurns:
         made, right = (make_world(self.package, sample).instances for _ in range(2))
         results: Counter[str] = Counter()
         for number, (calls, texts) in enumerate(zip(turns, right_turns, strict=True), 1):
-            results.update(run_call(made, name, (), copy.deepcopy(arguments)) for name, arguments in calls)
-            wanted = Counter(run_call_text(right, text) for text in texts)
+            results.update(call_function(made, name, (), copy.deepcopy(arguments)) for name, arguments in calls)
+            wanted = Counter(run_written_call(right, text) for text in texts)
             if texts and not calls:
                 return f"turn {number}: nothing was called"
             if not texts:

@@ -38,7 +38,7 @@ class CheckerVerdict:
     place: str  # The file and the line of the output.
 
 
-def read_bfcl(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
+def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
     """Read BFCL's folders `result` and `score`; a score file lists only the wrong answers."""
     for results in sorted((folder / "result").rglob("BFCL_v*_result.json")):
         name = results.name.replace("_result.json", "_score.json")
@@ -105,7 +105,7 @@ def _read_literal(value: ast.expr) -> Any:
         return ast.unparse(value)
 
 
-def read_tool_eyes(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
+def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
     """Read `tmp/MODEL_res.jsonl` and `jsonl/MODEL_structured_data.jsonl` of the authors' evaluation.
 
     Reality is computed as tool selection divided by match, because the evaluator leaves the field `tool_reality` at 0.
@@ -155,7 +155,7 @@ TREB_SCORES = {
 """For each score in TReB's files: evalsuite's name, and the score's maximum in the files."""
 
 
-def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_treb_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
     """Read `MODE--SUBTASK--round1--judge.jsonl`, the files that the step `judge` of TReB's code writes."""
     for path in sorted(folder.rglob("*--judge.jsonl")):
         written = path.name.partition("--")[0]
@@ -171,7 +171,7 @@ def read_treb(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
             yield CheckerVerdict(sample, Transcript(answer), scores, f"{path}, {place}")
 
 
-def read_wiki(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
     """Read predictions from `NAME.tsv` (id and values) and verdicts from `NAME.txt`, the output of `evaluator.py`."""
     for path in sorted(folder.glob("*.tsv")):
         lines = [line.split("\t") for line in read_text(path.with_suffix(".txt")).splitlines()]
@@ -182,7 +182,7 @@ def read_wiki(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVe
             yield CheckerVerdict(id_, Transcript("\n".join(values)), known, f"{path}, line {number}")
 
 
-def read_plain(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_plain_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
     """Read JSON lines `{id, answer, scores: {name: value}}`, which users may write for any checker."""
     for path in sorted(folder.glob("*.jsonl")):
         for place, line in read_json_lines(path):
@@ -197,10 +197,10 @@ def read_plain(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerV
 
 
 READERS: Mapping[str, Callable[[Path, Mapping[str, Sample]], Iterator[CheckerVerdict]]] = {
-    "bfcl": read_bfcl,
-    "tool_eyes": read_tool_eyes,
-    "treb": read_treb,
-    "wikitablequestions": read_wiki,
+    "bfcl": read_bfcl_verdicts,
+    "tool_eyes": read_tool_eyes_verdicts,
+    "treb": read_treb_verdicts,
+    "wikitablequestions": read_wiki_verdicts,
 }
 MODES = {"tool_eyes": ["released"], "treb": ["auto", "published"]}
 """The modes in which a benchmark has the same scores as its own checker."""

@@ -31,7 +31,7 @@ from evalsuite.scorers.answers import denotation
 from evalsuite.scorers.sql import Match, SqlExecution, sql_execution
 from evalsuite.scorers.sql_inside import FAILURES, is_ordered, run_query
 from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program_of_thought
-from evalsuite.solvers.single_call import Generate, generate
+from evalsuite.solvers.single_call import GenerateSolver, generate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ class TableSet:
         return {**sql, "pot": "the model writes one program, whose output is the answer"}
 
 
-def load(name: str, setup: Setup) -> Dataset:
+def load_dataset(name: str, setup: Setup) -> Dataset:
     """Load one sample per question and mode."""
     table_set, options = SETS[name], read_options(name, TableOptions, setup.args)
     if setup.data is None:
@@ -133,7 +133,7 @@ class TableSolver:
     """Requests a program or an SQL query, depending on the sample's mode."""
 
     program: ProgramOfThought
-    query: Generate
+    query: GenerateSolver
     folder: Path
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -159,7 +159,7 @@ def make_solver(name: str, setup: Setup) -> TableSolver:
     def find_tables(sample: Sample) -> Mapping[str, TableFile]:
         table = sample.metadata["table"]
         if not isinstance(table, str):
-            return {"df": write_table([table["columns"], *table["data"]])}
+            return {"df": format_csv([table["columns"], *table["data"]])}
         try:
             return read(folder / table)
         except (DatasetError, csv.Error, sqlite3.Error) as error:
@@ -196,7 +196,7 @@ def make_scorers(name: str, setup: Setup) -> Sequence[Any]:
     return [TableScores(execution, table_set.distinct)]
 
 
-def write_table(rows: Iterable[Sequence[Any]]) -> TableFile:
+def format_csv(rows: Iterable[Sequence[Any]]) -> TableFile:
     """Write rows as CSV; the first row has the column names, and None is an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -204,12 +204,12 @@ def write_table(rows: Iterable[Sequence[Any]]) -> TableFile:
 
 
 def _read_delimited(path: Path, **form: Any) -> Mapping[str, TableFile]:
-    return {"df": write_table(csv.reader(io.StringIO(read_text(path), newline=""), **form))}
+    return {"df": format_csv(csv.reader(io.StringIO(read_text(path), newline=""), **form))}
 
 
 def _read_table_file(path: Path) -> Mapping[str, TableFile]:
     items = [item for _, item in READERS[path.suffix.lower()](path)]
-    return {"df": write_table([list(items[0]) if items else [], *(list(item.values()) for item in items)])}
+    return {"df": format_csv([list(items[0]) if items else [], *(list(item.values()) for item in items)])}
 
 
 def _read_database(path: Path) -> Mapping[str, TableFile]:
@@ -219,7 +219,7 @@ def _read_database(path: Path) -> Mapping[str, TableFile]:
         for name in list_tables(database):
             variable = re.sub(r"^(?=\d)|\W", "_", name) + "_" * iskeyword(name)
             variable += f"_{len(tables)}" * (variable in tables)
-            tables[variable] = write_table(read_rows(database, name))
+            tables[variable] = format_csv(read_rows(database, name))
     return tables
 
 
@@ -235,7 +235,7 @@ def read_schema(path: Path) -> str:
 _ESCAPES = {r"\n": "\n", r"\p": "|", r"\\": "\\"}
 
 
-def _unescape(text: str) -> str:
+def _unescape_cell(text: str) -> str:
     return re.sub(r"\\[np\\]", lambda escape: _ESCAPES[escape[0]], text)
 
 
@@ -312,17 +312,17 @@ def _make_query_set(files: tuple[str, ...], folder: str, query: str, number: str
         name = read_text_field(item, "db_id")
         return f"{folder}/{name}/{name}.sqlite"
 
-    def ask(item: Item) -> str:
+    def make_question(item: Item) -> str:
         return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
 
     about = {"table": find_database, "database": find_database}
-    return PublishedSet(files, SampleFields(ask, query, number, {"database": "db_id", **tags}, about))
+    return PublishedSet(files, SampleFields(make_question, query, number, {"database": "db_id", **tags}, about))
 
 
 _WIKI = _make_question_set(
     ["data/pristine-unseen-tables.tsv"],
-    lambda item: _unescape(item["utterance"]),
-    lambda item: [*map(_unescape, item["targetValue"].split("|"))],
+    lambda item: _unescape_cell(item["utterance"]),
+    lambda item: [*map(_unescape_cell, item["targetValue"].split("|"))],
     "context",
     _read_wiki_questions,
 )
@@ -362,7 +362,7 @@ def _make_benchmark(name: str) -> Benchmark:
     return Benchmark(
         name=name,
         title=SETS[name].title,
-        load=partial(load, name),
+        load=partial(load_dataset, name),
         solver=partial(make_solver, name),
         scorers=partial(make_scorers, name),
         modes=SETS[name].modes,

@@ -120,7 +120,7 @@ def read_policy(setup: Setup) -> str:
     return read_text(_find_folder(setup) / POLICY) if policy is None else policy
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per task."""
     path = _find_folder(setup) / TASKS
     options = Tau2Options.from_setup(setup)
@@ -235,8 +235,8 @@ class Reward:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
         scores = {
             "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
-            "communicate": float(_is_told(sample, transcript)),
-            "actions": float(_are_taken(sample.metadata["actions"], transcript)),
+            "communicate": float(_has_told_information(sample, transcript)),
+            "actions": float(_has_taken_actions(sample.metadata["actions"], transcript)),
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.check_assertions(sample, transcript))
@@ -319,7 +319,7 @@ class JudgedReward:
         return sign_scores({"nl_assertions": note, **reward}, write_signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 
 
-def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
+def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
     """Tell whether every action was taken, either by the agent or by the customer.
 
     As in tau2-bench, an action's `compare_args` lists the arguments to compare; without this list, all arguments of the
@@ -331,18 +331,18 @@ def _are_taken(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> 
         wanted, names = action.get("arguments") or {}, action.get("compare_args")
         for tool, arguments in calls:
             compared = arguments.keys() if names is None else names
-            if tool == action["name"] and _select(wanted, compared) == _select(arguments, compared):
+            if tool == action["name"] and _select_arguments(wanted, compared) == _select_arguments(arguments, compared):
                 return True
         return False
 
     return all(map(is_taken, actions))
 
 
-def _select(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def _select_arguments(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name in names}
 
 
-def _is_told(sample: Sample, transcript: Transcript) -> bool:
+def _has_told_information(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether each piece of information occurs in the agent's messages, ignoring case and commas."""
     spoken = [
         message.content.lower().replace(",", "") for message in transcript.messages if message.role == "assistant"
@@ -375,7 +375,7 @@ def _list_scorers(setup: Setup) -> Sequence[Any]:
 TAU2 = Benchmark(
     name="tau2",
     title="tau2-bench",
-    load=load,
+    load=load_dataset,
     solver=_make_solver,
     scorers=_list_scorers,
     metrics={"*": SHARE},

@@ -104,10 +104,10 @@ def _raise_on_sigterm() -> Iterator[None]:
         yield
         return
 
-    def end(number: int, _: FrameType | None) -> None:
+    def raise_exit(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = signal.signal(signal.SIGTERM, raise_exit)
     try:
         yield
     finally:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.phrases import write_count
-from evalsuite.results.merge import join_runs
+from evalsuite.results.merge import merge_runs_into
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_run_name
 
@@ -63,17 +63,17 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(  # noqa: S603 - the user's own options
-                _list_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=_make_environ(job)
+                _make_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=_make_environment(job)
             )
             try:
-                _follow(process, folder / JOURNAL, send)
+                _send_new_records(process, folder / JOURNAL, send)
             finally:
                 process.kill()
             output.seek(0)
-            return ShardResult(job.part, process.wait(), _pack(folder), output.read()[-TAIL:])
+            return ShardResult(job.part, process.wait(), _pack_folder(folder), output.read()[-TAIL:])
 
 
-def _list_command(job: ShardJob, folder: Path) -> list[str]:
+def _make_command(job: ShardJob, folder: Path) -> list[str]:
     return [
         # End the session with the node's worker, because an orphaned session would continue to pay for calls.
         *TETHERED,
@@ -83,13 +83,13 @@ def _list_command(job: ShardJob, folder: Path) -> list[str]:
     ]
 
 
-def _make_environ(job: ShardJob) -> dict[str, str]:
+def _make_environment(job: ShardJob) -> dict[str, str]:
     from evalsuite.service.clients import TOKEN
 
     return {**os.environ, **({TOKEN: job.token} if job.token else {})}
 
 
-def _follow(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
+def _send_new_records(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
     """Send records until the session has ended, then send the remaining records."""
     sent = 0
     while True:
@@ -121,7 +121,7 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     return [record for _, record in rows], rows[-1][0] if rows else number
 
 
-def _pack(folder: Path) -> bytes:
+def _pack_folder(folder: Path) -> bytes:
     if not folder.is_dir():
         return b""
     with io.BytesIO() as packed:
@@ -130,7 +130,7 @@ def _pack(folder: Path) -> bytes:
         return packed.getvalue()
 
 
-def unpack(result: ShardResult, into: Path) -> Path:
+def unpack_folder(result: ShardResult, into: Path) -> Path:
     """Unpack a shard's run folder; return its path."""
     if not result.folder:
         raise RunError(
@@ -211,18 +211,18 @@ class ShardedRun:
 
         try:
             with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
-                folders = [RunFolder(self._unpack(result, Path(home))) for result in results]
+                folders = [RunFolder(self._unpack_result(result, Path(home))) for result in results]
                 self._journal.close()
-                joined = join_runs(folders, self.path)
+                joined = merge_runs_into(folders, self.path)
         finally:
             self._journal.close()
         return write_run(joined, declarations)
 
-    def _unpack(self, result: ShardResult, home: Path) -> Path:
+    def _unpack_result(self, result: ShardResult, home: Path) -> Path:
         self._statuses.append(result.status)
         if result.status == NO_TESTS:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
-        return unpack(result, home)
+        return unpack_folder(result, home)
 
     def compute_status(self, verdict: int) -> int:
         """Compute the exit status that a single session with all cases would have."""
@@ -260,9 +260,9 @@ class RayCluster:
         self._cpus = cpus
         environment: dict[str, Any] = {"working_dir": str(root), "excludes": LEFT_BEHIND}
         if packages:
-            _demand_installers()
+            _require_installers()
             environment["pip"] = list(packages)
-        _demand_listener(address)
+        _require_listener(address)
         try:
             ray.init(
                 # Without an address, Ray would join any cluster that it finds on this machine, even a cluster with a
@@ -280,13 +280,13 @@ class RayCluster:
     def is_on_one_host(self) -> bool:
         """Whether every node is on this host and so can reach this host's loopback."""
         own_address = self._ray.util.get_node_ip_address()
-        return all(node["NodeManagerAddress"] == own_address for node in self._list_alive())
+        return all(node["NodeManagerAddress"] == own_address for node in self._list_alive_nodes())
 
-    def _list_alive(self) -> list[dict[str, Any]]:
+    def _list_alive_nodes(self) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def count_nodes(self) -> int:
-        return len(self._list_alive())
+        return len(self._list_alive_nodes())
 
     def run(
         self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
@@ -296,20 +296,20 @@ class RayCluster:
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
         # Run the actor on this node, because the actor stores records of other nodes, which may die.
-        collector = ray.remote(Collector).options(num_cpus=0, scheduling_strategy=nearby).remote()
-        task = ray.remote(_run_task).options(num_cpus=self._cpus, max_retries=RETRIES)
+        collector = ray.remote(RecordCollector).options(num_cpus=0, scheduling_strategy=nearby).remote()
+        task = ray.remote(_run_shard_on_node).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
             receive(ray.get(collector.take.remote()))
             for reference in ended:
                 job = waiting.pop(reference)
-                yield self._result(reference, job)
+                yield self._get_result(reference, job)
             done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
             tell(f"{done} on {write_count(self.count_nodes(), 'node')}")
         receive(ray.get(collector.take.remote()))
 
-    def _result(self, reference: Any, job: ShardJob) -> ShardResult:
+    def _get_result(self, reference: Any, job: ShardJob) -> ShardResult:
         try:
             result: ShardResult = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -321,7 +321,7 @@ class RayCluster:
         self._ray.shutdown()
 
 
-def _demand_listener(address: str | None) -> None:
+def _require_listener(address: str | None) -> None:
     """Check that an address accepts connections, because Ray itself would retry for minutes."""
     host, colon, port = (address or "").rpartition(":")
     if not colon or "://" in host or not port.isdecimal():
@@ -332,7 +332,7 @@ def _demand_listener(address: str | None) -> None:
         raise BackendUnavailable(f"--address {address}: no cluster can be reached there: {error}") from error
 
 
-def _demand_installers() -> None:
+def _require_installers() -> None:
     """Check that the tools for installing packages exist, because Ray would otherwise retry for minutes."""
     missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
     if missing:
@@ -342,7 +342,7 @@ def _demand_installers() -> None:
         )
 
 
-class Collector:
+class RecordCollector:
     """A Ray actor that stores records of all nodes until this process fetches the records."""
 
     def __init__(self) -> None:
@@ -356,11 +356,11 @@ class Collector:
         return lines
 
 
-def _run_task(job: ShardJob, collector: Any) -> ShardResult:
+def _run_shard_on_node(job: ShardJob, collector: Any) -> ShardResult:
     import ray
 
-    def send(lines: list[str]) -> None:
+    def send_records(lines: list[str]) -> None:
         # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
         ray.get(collector.put.remote(lines))
 
-    return run_shard(job, send)
+    return run_shard(job, send_records)

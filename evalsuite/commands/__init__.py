@@ -88,14 +88,14 @@ def make_declarations(code: Path | None) -> Declarations:
     return Declarations(Path.cwd(), code=code)
 
 
-def demand_suite(*paths: str) -> None:
+def require_suite(*paths: str) -> None:
     """Refuse a suite whose file or folder does not exist; a path may end in a case's id, as in pytest."""
     for path in paths:
         if not Path(path.partition("::")[0]).exists():
             raise SettingsError(f"{path}: no such file or folder")
 
 
-def write_lines(lines: Iterable[object]) -> None:
+def print_lines(lines: Iterable[object]) -> None:
     """Write each line to standard output."""
     sys.stdout.writelines(f"{line}\n" for line in lines)
 

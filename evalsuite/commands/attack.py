@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_arguments, demand_suite, run_program
-from evalsuite.core.declarations import is_in_suite
+from evalsuite.commands import add_arguments, require_suite, run_program
+from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
 from evalsuite.decisions.gates import Gate, name_other_metric
@@ -52,19 +52,19 @@ def run_attack(options: argparse.Namespace) -> int:
     from evalsuite.plugin.mutants import MUTANTS
     from evalsuite.results.runs import load_run
 
-    demand_suite(*options.suite)
+    require_suite(*options.suite)
     folder = find_run_folder(options.reports, options.name)
     if not (folder.path / JOURNAL).is_file():
         raise RunError(f"{folder.path} has no {JOURNAL}, so its answers cannot be replayed: attack a run made here")
     run = load_run(folder)
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
-        attack = _Attack(run, options.suite, options.reports, Path(scratch))
+        attack = _AttackReplays(run, options.suite, options.reports, Path(scratch))
         status, verdict = attack.run_suite("", ())
         if status:
             raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): attack a green run")
         for name, mutant in MUTANTS.items():
-            if not attack.applies_to_run(name):
+            if not attack.is_applicable(name):
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
             status, verdict = attack.run_suite(name, attack.make_arguments(name, mutant))
@@ -78,7 +78,7 @@ def run_attack(options: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class _Attack:
+class _AttackReplays:
     """Replays a run several times, each time with a different fault."""
 
     run_: Run
@@ -86,13 +86,13 @@ class _Attack:
     reports: Path
     scratch: Path
 
-    def applies_to_run(self, name: str) -> bool:
+    def is_applicable(self, name: str) -> bool:
         """Tell whether a fault applies: some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if name == "mistyped":
             return any(gate.metric != "*" for gate in self._list_gates())
         if name == "flattered":
-            best = self._find_best()
+            best = self._find_best_scores()
             return any(value != best[metric] for row in rows for metric, value in row.scores.items())
         return len(rows) > 1
 
@@ -117,7 +117,7 @@ class _Attack:
         if Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
             # Ignore the folder of runs, because it may contain test files that came with a run.
             command.append(f"--ignore={runs}")
-        fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault(name))} if name else {}
+        fault = {"EVALSUITE_MUTANT": json.dumps(self._encode_fault(name))} if name else {}
         ended = run_program(command, {**os.environ, **fault})
         if name == "sharded" and not ended.returncode:
             # A shard's session is always green, because gates are decided on the joined run.
@@ -131,19 +131,19 @@ class _Attack:
     def _list_paths(self) -> list[str]:
         """List the test paths that the run stores; refuse paths outside of the suite, because runs may be hostile."""
         paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
-        if not all(is_in_suite(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
+        if not all(is_suite_file(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")
         return [path for path in paths if not path.startswith("-")]
 
-    def _make_fault(self, name: str) -> dict[str, object]:
+    def _encode_fault(self, name: str) -> dict[str, object]:
         case = self._find_first_case()
         file = str(Path.cwd() / case.partition("::")[0])
-        return {"mutant": name, "best": self._find_best(), "file": file, "killed": case}
+        return {"mutant": name, "best": self._find_best_scores(), "file": file, "killed": case}
 
     def _find_first_case(self) -> str:
         return next(row.case for row in self.run_.all_rows() if not row.case.startswith("-"))
 
-    def _find_best(self) -> dict[str, float]:
+    def _find_best_scores(self) -> dict[str, float]:
         best: dict[str, float] = {}
         for name, bench in self.run_.benchmarks.items():
             for row in bench.tally:

@@ -13,14 +13,14 @@ from typing import Any
 
 from evalsuite.commands import add_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.results.run_folders import (
     INFO,
     SUMMARY,
     RunFolder,
     explain_interruption,
     find_run_folder,
-    hash_files,
+    hash_baseline_files,
     list_changed_files,
 )
 
@@ -62,7 +62,7 @@ def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     Only a finished run of all cases whose exit status was 0 becomes a baseline. Its run.json, records.jsonl and
     summary.json are copied; run.json also gets who promoted it, when, why, and a hash of each file.
     """
-    add_arguments(parser, table, required=("why",), to=Path, days=whole_number(1))
+    add_arguments(parser, table, required=("why",), to=Path, days=make_int_parser(1))
 
 
 def run_promote(options: argparse.Namespace) -> int:
@@ -75,7 +75,7 @@ def run_promote(options: argparse.Namespace) -> int:
     promoted = {"run": folder.name, "by": _find_user(), "when": now.isoformat(timespec="seconds"), "why": options.why}
     if options.days is not None:
         promoted["until"] = f"{now.date() + timedelta(days=options.days)}"
-    write_baseline(folder, target, info | {"promoted": promoted | {"files": hash_files(folder.path, info)}})
+    write_baseline(folder, target, info | {"promoted": promoted | {"files": hash_baseline_files(folder.path, info)}})
     sys.stdout.write(f"{folder.path} is the baseline {target}: commit {', '.join(BASELINE_FILES)}\n")
     return 0
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands import add_arguments, make_declarations, write_lines
+from evalsuite.commands import add_arguments, make_declarations, print_lines
 from evalsuite.commands.score import read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.output.reports.case_block import add_baseline_answer, write_case_block
+from evalsuite.output.reports.case_block import add_baseline_answer, format_case_block
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run
 
@@ -77,9 +77,9 @@ def run_diff(options: argparse.Namespace) -> int:
             + "\n"
         )
         if options.answers:
-            block = write_case_block(after.read(change.case))
+            block = format_case_block(after.read(change.case))
             sys.stdout.write(f"{add_baseline_answer(block, before.read(change.case))}\n\n")
-    write_lines(_summarise_changes(before, after, changes, options.most))
+    print_lines(_summarise_changes(before, after, changes, options.most))
     return 0
 
 
@@ -87,12 +87,12 @@ def find_changes(before: Run, after: Run) -> list[ChangedCase]:
     """List the cases that differ: first cases with different outcomes, then other cases by the change of score."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
-    changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_score_change(old, new)) for old, new in pairs]
+    changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_greatest_change(old, new)) for old, new in pairs]
     differing = [change for change in changes if change.score_change or change.before != change.after]
     return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
 
 
-def _find_score_change(old: Row, new: Row) -> float:
+def _find_greatest_change(old: Row, new: Row) -> float:
     differences = [new.scores[name] - old.scores[name] for name in new.scores if name in old.scores]
     return max(differences, key=abs, default=0.0)
 
@@ -126,7 +126,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
     score = score_pair(pair, options.format, any_order=options.any_order)
     differing = score.differences
     show_score(score)
-    write_lines(["", *differing[: options.most], *([] if differing else ["no cell differs"])])
+    print_lines(["", *differing[: options.most], *([] if differing else ["no cell differs"])])
     if len(differing) > options.most:
         sys.stdout.write(f"... and {len(differing) - options.most} more (--most)\n")
     write_page([(options.first.name, score)], options.html)
@@ -152,7 +152,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_history(options: argparse.Namespace) -> int:
     """Write the history; return `DRIFTED` if the newest release has drifted from a reference, otherwise 0."""
-    from evalsuite.decisions.history import trace_metrics
+    from evalsuite.decisions.history import track_metrics
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.output.page.write import COMPARISON
     from evalsuite.output.reports.compare import write_history
@@ -160,7 +160,7 @@ def run_history(options: argparse.Namespace) -> int:
 
     runs = _load_releases(options)
     references = _load_references(options, runs)
-    courses = trace_metrics(runs, references, read_comparison_rules(runs[-1].info.get("settings", {})))
+    courses = track_metrics(runs, references, read_comparison_rules(runs[-1].info.get("settings", {})))
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.list_drifts(latest_only=True)]
@@ -177,7 +177,7 @@ def _load_releases(options: argparse.Namespace) -> list[Run]:
         if len(runs) < 2:
             raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
         return runs
-    runs = _read_undamaged(_find_finished(options.reports), lambda folder: load_run(folder, declarations))
+    runs = _read_undamaged(_find_finished_runs(options.reports), lambda folder: load_run(folder, declarations))
     if len(runs) < 2:
         raise RunError(
             f"a history needs two releases or more; {options.reports} holds {write_count(len(runs), 'finished run')}"
@@ -185,7 +185,7 @@ def _load_releases(options: argparse.Namespace) -> list[Run]:
     return runs
 
 
-def _find_finished(reports: Path) -> list[RunFolder]:
+def _find_finished_runs(reports: Path) -> list[RunFolder]:
     """Find all finished runs that are not shards, oldest first."""
     folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
     whole = [

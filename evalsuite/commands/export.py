@@ -14,13 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from evalsuite.commands import add_arguments, make_declarations, write_lines
+from evalsuite.commands import add_arguments, make_declarations, print_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import write_count
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
-from evalsuite.output.paper import write_latex_table, write_paper
-from evalsuite.output.reports.compare import GLANCE, compare_runs, label_runs
+from evalsuite.output.paper import format_latex_table, write_paper
+from evalsuite.output.reports.compare import GLANCE, compare_runs, make_run_labels
 from evalsuite.output.reports.plots import can_draw
 from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
@@ -49,11 +49,11 @@ def run_export(options: argparse.Namespace) -> int:
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_lines(write(runs, target))
+    print_lines(write(runs, target))
     return 0
 
 
-def _list_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
         for record in run.records:
             yield {"run": run.folder.name, **flatten_record(record)}
@@ -61,11 +61,11 @@ def _list_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
     # The records are read twice, because all records determine the columns, and all rows may not fit into memory.
-    columns = list_columns(_list_rows(runs))
+    columns = list_columns(_list_case_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(map(escape_formula, columns))
-        for row in _list_rows(runs):
+        for row in _list_case_rows(runs):
             writer.writerow([escape_formula(row.get(name)) for name in columns])
     return [target]
 
@@ -85,7 +85,7 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
         import pandas as pd
     except ImportError as error:
         raise RunError("Parquet needs duckdb and pandas: pip install 'evalsuite[build,sandbox]'") from error
-    frame = pd.DataFrame(_list_rows(runs))
+    frame = pd.DataFrame(_list_case_rows(runs))
     # A Parquet column has one type, but a target may be text in one case and a number in another.
     frame["target"] = frame["target"].map(lambda value: None if value is None else str(value))
     with duckdb.connect() as database:
@@ -95,9 +95,9 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
 
 
 def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
-    sections = compare_runs(runs, label_runs(runs))
+    sections = compare_runs(runs, make_run_labels(runs))
     tables = [
-        write_latex_table(block, "Benchmarks with 95% intervals.")
+        format_latex_table(block, "Benchmarks with 95% intervals.")
         for section in sections
         if section.title == GLANCE
         for block in section.blocks
@@ -184,8 +184,8 @@ def run_paper(options: argparse.Namespace) -> int:
     runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
-    labels = label_runs(runs, options.label or label_runs(runs))
-    write_lines(write_paper(runs, labels, options.to))
+    labels = make_run_labels(runs, options.label or make_run_labels(runs))
+    print_lines(write_paper(runs, labels, options.to))
     if not can_draw():
         sys.stdout.write("no figures: they need matplotlib (pip install 'evalsuite[plots]')\n")
     return 0

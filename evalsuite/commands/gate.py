@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_arguments
-from evalsuite.commands.report import write_report_again
+from evalsuite.commands.report import remake_report
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import parse_baselines
-from evalsuite.output.reports.markdown import write_decision_line
+from evalsuite.output.reports.markdown import format_decision_line
 from evalsuite.results.run_folders import REPORT
 
 if TYPE_CHECKING:
@@ -38,15 +38,15 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run itself does not change."""
     from evalsuite.decisions.gates import parse_gates
-    from evalsuite.output.reports.write import append_step_output, append_step_summary, write_comment
+    from evalsuite.output.reports.write import append_step_output, append_step_summary, format_comment
 
     parse_gates(options.gate)
     baselines = [*(options.baseline or ()), *parse_baselines(options.gate or ())]
     overrides = {"gate": options.gate, "baseline": baselines}
     given = {name: value for name, value in overrides.items() if value}
-    report = write_report_again(options, {**given, "decides": True})
+    report = remake_report(options, {**given, "decides": True})
     verdict = report.verdict
-    asides = (append_step_summary(report.render_text(), write_comment(report)), append_step_output(verdict))
+    asides = (append_step_summary(report.render_text(), format_comment(report)), append_step_output(verdict))
     print_verdict(verdict, int(verdict.status), *filter(None, asides))
     sys.stdout.write(f"verdict: {verdict.id}\n")
     if options.to is not None:
@@ -57,7 +57,7 @@ def run_gate(options: argparse.Namespace) -> int:
 def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
     """Print each gate, further reasons, and the headline."""
     for decision in verdict.decisions:
-        sys.stdout.write(f"{write_decision_line(decision)}\n")
+        sys.stdout.write(f"{format_decision_line(decision)}\n")
     for line in (*verdict.reasons_beyond_gates, *verdict.remarks, *asides):
         sys.stdout.write(f"{escape_for_terminal(line)}\n")
     sys.stdout.write(f"{verdict.headline} (exit status {status})\n")
@@ -99,7 +99,7 @@ def run_comment(options: argparse.Namespace) -> int:
     except SettingsError as error:
         refused = error
         body = f"# ⚠️ no verdict\n\n- {escape_markdown(str(error))}\n\n{MARKER}none -->\n"
-    forge = find_forge(os.environ)
+    forge = find_comment_host(os.environ)
     if isinstance(forge, str):
         sys.stdout.write(f"{body}\n" if not forge else f"not posted: {forge}\n")
     else:
@@ -192,7 +192,7 @@ class CommentHost:
             raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
 
 
-def find_forge(environment: Mapping[str, str]) -> CommentHost | str:
+def find_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
     """Find the CI job's forge, or the reason why no comment can be posted (empty outside of CI)."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _make_github(environment)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_arguments, demand_suite, make_declarations
+from evalsuite.commands import add_arguments, make_declarations, require_suite
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
@@ -74,7 +74,7 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_gateway(options: argparse.Namespace) -> int:
     """Serve until a signal arrives."""
-    from evalsuite.service.serving import Service, serve
+    from evalsuite.service.serving import ServiceSettings, run_until_signal
 
     if not options.max_age >= 0:
         raise SettingsError(f"--max-age {options.max_age}: it must be a number of hours of at least 0, or inf")
@@ -83,8 +83,8 @@ def run_gateway(options: argparse.Namespace) -> int:
     if any(model.startswith("function:") for model in options.model):
         # Import `function:` models from the current folder, as a session imports them from its root folder.
         sys.path.insert(0, str(Path.cwd()))
-    serve(
-        Service(
+    run_until_signal(
+        ServiceSettings(
             settings=read_settings({name: getattr(options, name) for name in SHARED}),
             host=options.host,
             port=options.port,
@@ -139,7 +139,7 @@ def run_ray(options: argparse.Namespace) -> int:
         raise SettingsError(f"--shards {options.shards}: it must be a whole number of at least 1")
     if not options.cpus >= 0 or math.isinf(options.cpus):
         raise SettingsError(f"--cpus {options.cpus:g}: it must be a number of at least 0")
-    demand_suite(options.suite)
+    require_suite(options.suite)
     name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
     command = shlex.join(["evalsuite", "ray", options.suite, "--shards", str(options.shards)])
     with ExitStack() as ends:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalsuite.commands import add_arguments, write_lines
+from evalsuite.commands import add_arguments, print_lines
 from evalsuite.commands.init_ci import find_repository, write_new_file, write_workflow
 from evalsuite.models.choice import INSTALL_LOCAL
 
@@ -93,7 +93,7 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
 def run_init(options: argparse.Namespace) -> int:
     """Write the files that do not exist yet, and print the next steps."""
     root: Path = options.folder
-    write_lines((*_write_test_files(root), *_write_gate(root)))
+    print_lines((*_write_test_files(root), *_write_gate(root)))
     if options.ci:
         return write_workflow(root, options.ci, options.model)
     sys.stdout.write(

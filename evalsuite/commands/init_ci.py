@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalsuite.commands import run_program, write_lines
+from evalsuite.commands import print_lines, run_program
 from evalsuite.commands.baseline import refuse_unfit_run, write_baseline
 from evalsuite.core.errors import RunError
 from evalsuite.models.scripted import MODEL, SCRIPT
@@ -127,20 +127,20 @@ def find_installer(root: Path) -> InstallCommands:
     for folder in dict.fromkeys((here, find_repository(root))):
         for name, (install, prefix, add) in locked.items():
             if (folder / name).is_file():
-                return InstallCommands(install, prefix, name, "" if _names_evalsuite(folder / name) else add)
+                return InstallCommands(install, prefix, name, "" if _is_evalsuite_named(folder / name) else add)
         requirements = sorted(folder.glob("*requirements*.txt"), key=lambda file: (len(file.name), file.name))
-        named = [file for file in requirements if _names_evalsuite(file)]
+        named = [file for file in requirements if _is_evalsuite_named(file)]
         if requirements:
             file, extra = (named or requirements)[0], "" if named else " evalsuite"
             return InstallCommands(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
         pyproject = folder / "pyproject.toml"
         if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
-            extra = "" if _names_evalsuite(pyproject) else " evalsuite"
+            extra = "" if _is_evalsuite_named(pyproject) else " evalsuite"
             return InstallCommands(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
     return InstallCommands("pip install evalsuite", "", "no requirements")
 
 
-def _names_evalsuite(file: Path) -> bool:
+def _is_evalsuite_named(file: Path) -> bool:
     return re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
 
 
@@ -151,11 +151,11 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
         model: the model that runs for the first baseline; None writes a workflow with gpt-4, without a baseline.
     """
     installer = find_installer(root)
-    write_lines((*_write_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
+    print_lines((*_write_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
-        return _Proof(root, Path(scratch)).show_both_runs()
+        return _TrialRun(root, Path(scratch)).show_both_runs()
 
 
 def make_decide_command(model: str, *more: str) -> list[str]:
@@ -175,7 +175,7 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="evalsuite-baseline-") as scratch:
         command = ["pytest", "evals/", f"--model={model}", "--run=baseline", f"--reports={scratch}"]
-        status, shown = _call_command(command, root, Path(scratch), {})
+        status, shown = _run_workflow_command(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
         if status not in {0, 1, 10} or not RunFolder(made).summary():
             yield f"failed   {target}: pytest ended with status {status}:\n{_get_last_lines(shown)}"
@@ -226,7 +226,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
         yield write_new_file(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
 
 
-def _call_command(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
+def _run_workflow_command(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
     """Run one of the workflow's commands without CI variables and caches, so that nothing is posted or left behind."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
@@ -241,7 +241,7 @@ def _get_last_lines(text: str) -> str:
 
 
 @dataclass
-class _Proof:
+class _TrialRun:
     """A trial run of the workflow's commands, with a scripted model in place of the real model."""
 
     root: Path
@@ -276,7 +276,7 @@ class _Proof:
     def _run_decision(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
         command = make_decide_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
-        return _call_command(command, self.root, self.scratch, given)
+        return _run_workflow_command(command, self.root, self.scratch, given)
 
     def _show_workflow_run(self, name: str, script: Path | None, *more: str) -> int | None:
         """Run the workflow's two commands; return the first one's exit status, or None if the second one fails."""
@@ -284,7 +284,7 @@ class _Proof:
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
-        refused, comment = _call_command(command, self.root, self.scratch, {})
+        refused, comment = _run_workflow_command(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
         sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
         if refused:

@@ -14,10 +14,10 @@ from typing import Any
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_arguments, make_declarations
-from evalsuite.commands.judged_again import AnswersToJudge, judge_again
+from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Metric, Record
@@ -28,8 +28,8 @@ from evalsuite.judges.human_labels import read_sheet, read_weights
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
-from evalsuite.output.reports.markdown import convert_for_terminal, render_sections, write_decision_line
-from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
+from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
+from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
 from evalsuite.results.run_folders import RunFolder, find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Tally
@@ -54,7 +54,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     --probes N         random cases per kind of mutation test, each with about 20 to 35 calls; 0 makes no tests
         (default: 20)
     """
-    add_arguments(parser, table, required=("judge",), passes=float, people=Path, probes=(whole_number(0), 20))
+    add_arguments(parser, table, required=("judge",), passes=float, people=Path, probes=(make_int_parser(0), 20))
     add_options(parser, TAKEN)
 
 
@@ -82,23 +82,23 @@ def run_judge(options: argparse.Namespace) -> int:
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = _select_scores(
-        [results for name in options.judge for results in ask_judge(name, subject, options, store, people, seed)],
+        [results for name in options.judge for results in judge_answers(name, subject, options, store, people, seed)],
         options.score,
     )
-    _demand_labels_on_scale(people, judges)
+    _require_labels_on_scale(people, judges)
     text = render_sections([make_certificate(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)
-    (target / "mutations.jsonl").write_text("".join(map(_write_mutations, judges)), "utf-8")
-    decisions = decide_judges(gates, judges, people, bench, sheets, weights)
+    (target / "mutations.jsonl").write_text("".join(map(_encode_mutations, judges)), "utf-8")
+    decisions = decide_judge_gates(gates, judges, people, bench, sheets, weights)
     sys.stdout.writelines(
-        f"{write_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n" for decision in decisions
+        f"{format_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n" for decision in decisions
     )
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(escape_for_terminal(f"no answer of {judge.name} could be read") + "\n")
-    return int(find_exit_status(decisions, judges))
+    return int(choose_exit_status(decisions, judges))
 
 
 def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
@@ -108,7 +108,7 @@ def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> 
     return [judge for judge in judges if not scores or judge.score in scores]
 
 
-def _demand_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:
+def _require_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:
     for judge in judges:
         low, high = judge.scale or (-math.inf, math.inf)
         for case, label in people.items():
@@ -180,7 +180,7 @@ def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
     return rubric(options.criteria, scale=scale, passes=getattr(options, "passes", None))
 
 
-def ask_judge(
+def judge_answers(
     name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
     """Judge the answers with one judge, within the limits of the command's options."""
@@ -190,12 +190,12 @@ def ask_judge(
     settings = read_settings({**values, "judge_model": name})
     background = BackgroundLoop()
     try:
-        return background.run(judge_again(settings, subject, options.probes, store, people, seed))
+        return background.run(rejudge_answers(settings, subject, options.probes, store, people, seed))
     finally:
         background.close()
 
 
-def decide_judges(
+def decide_judge_gates(
     gates: Sequence[Gate],
     judges: Sequence[JudgeResults],
     people: Mapping[str, float],
@@ -217,7 +217,7 @@ def decide_judges(
         tally = make_labelled_tally(judge, people, sheets, weights)
         agreeing = Tally(tuple(row for row in tally if row.facts))
         declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
-        corrected = {f"corrected_{judge.score}": partial(corrected_score, judge.score)}
+        corrected = {f"corrected_{judge.score}": partial(estimate_corrected_score, judge.score)}
         measured = {benchmark: Measured(tally, corrected, declared)}
         if len(agreeing):
             measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
@@ -232,8 +232,8 @@ def describe_needed_labels(decision: GateDecision, labels: int) -> str:
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""
-    bound = estimate.low if gate.wants_more else estimate.high
-    room = (estimate.value - gate.threshold) * (1 if gate.wants_more else -1)
+    bound = estimate.low if gate.is_higher_better else estimate.high
+    room = (estimate.value - gate.threshold) * (1 if gate.is_higher_better else -1)
     if bound is None or room <= 0 or gate.metric.startswith(("detects_", "resists_")):
         return ""
     more = math.ceil(labels * ((abs(estimate.value - bound) / room) ** 2 - 1))
@@ -259,14 +259,14 @@ def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
     file.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), "utf-8")
 
 
-def _write_mutations(judge: JudgeResults) -> str:
+def _encode_mutations(judge: JudgeResults) -> str:
     """Write one line of JSON per kind of mutation, with each case's outcome: 1.0 if the judge passes the test."""
     named = {"judge": judge.judge, "score": judge.score}
     lines = [{**named, "metric": metric, "cases": dict(cases)} for metric, cases in judge.mutations.items()]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
-def find_exit_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
+def choose_exit_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
     """Return the exit status: incomplete if a gate is undecided, or if no answer of some judge could be read."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):

@@ -21,11 +21,11 @@ from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.json_codec import digest
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.judges.criteria import YesNo, read_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.judgements import PREFERENCE
-from evalsuite.judges.prompts import find_media, write_conversation
+from evalsuite.judges.prompts import find_media, format_conversation
 from evalsuite.judges.rubrics import Rubric, rubric
 from evalsuite.judges.scorers import WINS, JudgeScorer
 from evalsuite.metrics.text import convert_targets
@@ -61,7 +61,7 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     them as CSV; in the table, each person fills in the column `label` of a separate copy: yes or no, or a number.
     `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels.
     """
-    add_arguments(parser, table, cases=(whole_number(1), 50), seed=0, output=Path("labels.csv"))
+    add_arguments(parser, table, cases=(make_int_parser(1), 50), seed=0, output=Path("labels.csv"))
 
 
 def run_label(options: argparse.Namespace) -> int:
@@ -79,7 +79,7 @@ def run_label(options: argparse.Namespace) -> int:
     questions = {name: _choose_question(run, name, answered, options) for name in names}
     answered = [record for record in answered if questions[record.benchmark].is_asked(record)]
     earlier = [] if options.random else read_scores(folder.path / AGAIN / "judge" / SCORES)
-    spreads = [0.0 if options.random else questions[one.benchmark].find_spread(one, earlier) for one in answered]
+    spreads = [0.0 if options.random else questions[one.benchmark].compute_spread(one, earlier) for one in answered]
     strata = [_find_stratum(record, options.equally) for record in answered]
     weights = draw_per_stratum(strata, spreads, options.cases, options.seed)
     chosen = [(answered[at], weight) for at, weight in weights.items()]
@@ -186,7 +186,7 @@ def _make_sheet_row(record: Record, weight: float) -> list[str]:
     return [escape_formula(record.case), escape_formula(record.input), escape_formula(answer), "", repr(weight)]
 
 
-def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _Question:
+def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _SheetQuestion:
     """Choose the scorer whose question people answer: the scorer of `--score`, or the first one that needs a judge."""
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")
@@ -195,14 +195,14 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
     except RunError as error:
         sys.stdout.write(escape_for_terminal(f"the page asks whether the answer is right, because {error}") + "\n")
         subject = AnswersToJudge(own, [plain], {})
-    named = {name: scorer for scorer in subject.scorers for name in _name_scores(scorer)}
+    named = {name: scorer for scorer in subject.scorers for name in _list_score_names(scorer)}
     if options.score and options.score not in named:
         raise RunError(f"{bench} has no judge for {options.score}; it has {', '.join(named)}")
     score = options.score or next(iter(named), "")
-    return _Question(subject, named.get(score, subject.scorers[0]), score)
+    return _SheetQuestion(subject, named.get(score, subject.scorers[0]), score)
 
 
-def _name_scores(scorer: JudgedScorer) -> list[str]:
+def _list_score_names(scorer: JudgedScorer) -> list[str]:
     if isinstance(scorer, Rubric):
         return [scorer.name]
     # Leave out scorers of three or more answers, because the page has keyboard shortcuts for two answers only.
@@ -210,14 +210,14 @@ def _name_scores(scorer: JudgedScorer) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _SheetQuestion:
     """The question of a judge's scorer, which people answer about the cases of a benchmark."""
 
     subject: AnswersToJudge
     scorer: JudgedScorer
     score: str  # The name of the score.
 
-    def find_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
+    def compute_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
         """Compute the standard deviation of a case's scores from the judges' ballots in the run and in `earlier`."""
         parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
         ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
@@ -242,7 +242,7 @@ class _Question:
         right = (
             [("right", "\n".join(convert_targets(sample.target)))] if hasattr(scorer, "asks") and sample.target else []
         )
-        sections = [("question", write_conversation(sample.input)), *right, ("answer", transcript.answer)]
+        sections = [("question", format_conversation(sample.input)), *right, ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
             criteria = scorer.criteria or read_criteria(sample)
             question, sections, media = (
@@ -251,7 +251,7 @@ class _Question:
                 list(scorer.list_media(*case)),
             )
             low, high = criteria.worst, criteria.best
-            choices = choices if isinstance(criteria, YesNo) else _list_points(criteria)
+            choices = choices if isinstance(criteria, YesNo) else _list_scale_points(criteria)
         elif isinstance(scorer, JudgeScorer):
             swapped = bool(scorer.rivals) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
             aspect = scorer.aspects[self.score]
@@ -260,7 +260,7 @@ class _Question:
             first, second = ("second", "first") if swapped else ("first", "second")
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
             if not scorer.rivals:
-                low, high, choices = aspect.low, aspect.high, _list_points(aspect)
+                low, high, choices = aspect.low, aspect.high, _list_scale_points(aspect)
         pictures = [url for part in media if (url := _find_picture(part))]
         # The page loads no remote file, so a remote picture is shown as its address.
         sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
@@ -274,7 +274,7 @@ class _Question:
         }
 
 
-def _list_points(scale: Any) -> list[tuple[str, str, str]]:
+def _list_scale_points(scale: Any) -> list[tuple[str, str, str]]:
     """List a scale's points if each is a single digit and so has a keyboard key; return no points for other scales."""
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []

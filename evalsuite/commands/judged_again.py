@@ -23,7 +23,7 @@ from evalsuite.judges.mutations import (
     WRITTEN,
     apply_trick,
     corrupt_case,
-    is_plausible,
+    is_plausible_change,
     list_texts,
     replace_text,
 )
@@ -85,7 +85,7 @@ class AnswersToJudge:
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
 
-async def judge_again(
+async def rejudge_answers(
     settings: Settings,
     subject: AnswersToJudge,
     mutated: int,
@@ -163,7 +163,7 @@ class _JudgeCalls:
     failures: list[ModelError] = field(default_factory=list)
     scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
-    def _get_judge(self) -> ModelHandle:
+    def _make_judge(self) -> ModelHandle:
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self.settings
@@ -186,7 +186,7 @@ class _JudgeCalls:
 
     async def score_case(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
         try:
-            values = await scorer.judged(*case, self._get_judge())
+            values = await scorer.judged(*case, self._make_judge())
         except JudgeError:
             return {}
         except (RequestRefused, CallFailed) as error:
@@ -195,10 +195,10 @@ class _JudgeCalls:
             return {}
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
-    async def write_change(self, kind: str, text: str) -> str | None:
+    async def request_change(self, kind: str, text: str) -> str | None:
         """Let the judge's model change a text; return None if the meaning did not change or stay as intended."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
-        if not is_plausible(kind, text, changed):
+        if not is_plausible_change(kind, text, changed):
             return None
         check = YesNo(SAME)
         try:
@@ -211,7 +211,7 @@ class _JudgeCalls:
 
     async def _ask(self, prompt: str) -> str:
         try:
-            completion = await self._get_judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
+            completion = await self._make_judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
         except (RequestRefused, CallFailed):
             return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()
@@ -264,20 +264,20 @@ class _MutationTest:
     async def _corrupt_cases(self, kind: str, good: Mapping[str, Case], everything: Sequence[Case]) -> dict[str, Case]:
         changed: dict[str, Case] = {}
         left = []
-        for case in self._draw_cases(kind, good):
-            variants = corrupt_case(kind, good[case], everything, self._make_random(kind, case))
+        for case in self._shuffle_cases(kind, good):
+            variants = corrupt_case(kind, good[case], everything, self._make_generator(kind, case))
             variant = next((one for one in variants if self._has_other_prompt(good[case], one)), None)
             if variant is None:
                 left.append(case)
             elif len(changed) < self.most:
                 changed[case] = variant
-        return changed | await self._write_changes(kind, {case: good[case] for case in left}, self.most - len(changed))
+        return changed | await self._make_changes(kind, {case: good[case] for case in left}, self.most - len(changed))
 
-    async def _write_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
+    async def _make_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
         """Let the judge's model change at most `most` answers; leave out changes that the model's check refutes."""
-        some = self._draw_cases(kind, cases)[:most] if kind in WRITTEN else []
+        some = self._shuffle_cases(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
-        new = await asyncio.gather(*(self.asking.write_change(kind, text) for text in old.values()))
+        new = await asyncio.gather(*(self.asking.request_change(kind, text) for text in old.values()))
         written = {
             case: (cases[case][0], replace_text(cases[case][1], old[case], text))
             for case, text in zip(old, new, strict=True)
@@ -289,13 +289,13 @@ class _MutationTest:
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
         """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to good answers."""
-        names = self._draw_cases(kind, caught)[: self.most]
+        names = self._shuffle_cases(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
         for original, cases in enumerate(sides):
             changed = (
-                await self._write_changes(kind, cases, self.most) if kind in WRITTEN else self._apply_trick(kind, cases)
+                await self._make_changes(kind, cases, self.most) if kind in WRITTEN else self._apply_trick(kind, cases)
             )
             scores = await self._judge_cases(changed)
             if kind == "position" and self._find_rival():
@@ -332,10 +332,10 @@ class _MutationTest:
             return self.scorer, self.scorer.rivals[0]
         return None
 
-    def _draw_cases(self, kind: str, cases: Iterable[str]) -> list[str]:
-        return sorted(cases, key=lambda case: (self._make_random(kind, case).random(), case))
+    def _shuffle_cases(self, kind: str, cases: Iterable[str]) -> list[str]:
+        return sorted(cases, key=lambda case: (self._make_generator(kind, case).random(), case))
 
-    def _make_random(self, kind: str, case: str) -> Random:
+    def _make_generator(self, kind: str, case: str) -> Random:
         return Random(f"{self.seed} {kind} {case}")  # noqa: S311 - a random choice of cases, not a secret
 
 

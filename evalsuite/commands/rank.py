@@ -11,10 +11,10 @@ from evalsuite.builders.model_session import add_options
 from evalsuite.commands import add_arguments
 from evalsuite.commands.judge import (
     TAKEN,
-    ask_judge,
     choose_benchmark,
-    decide_judges,
-    find_exit_status,
+    choose_exit_status,
+    decide_judge_gates,
+    judge_answers,
     read_answered_records,
 )
 from evalsuite.commands.judged_again import AnswersToJudge
@@ -25,7 +25,7 @@ from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.ballots import tabulate_biases
 from evalsuite.output.reports.judges.win_rates import JudgedPair, make_win_rates_section
-from evalsuite.output.reports.markdown import convert_for_terminal, render_sections, write_decision_line
+from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.output.reports.section import Section
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
@@ -43,7 +43,7 @@ EMPTY = "(The answer is empty.)"
 
 
 @dataclass(frozen=True, slots=True)
-class _AnswersOfRun:
+class _RunAnswers:
     run: str
     folder: Path
     benchmark: str
@@ -93,21 +93,21 @@ def run_rank(options: argparse.Namespace) -> int:
     text = render_sections([make_win_rates_section(comparisons), Section("What sways the judge", (biases,))], ())
     (target / "ranks.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'ranks.md'}\n")
-    decisions = decide_judges(gates, judges, {}, runs[0].benchmark)
-    sys.stdout.writelines(f"{write_decision_line(decision)}\n" for decision in decisions)
-    return int(find_exit_status(decisions, judges))
+    decisions = decide_judge_gates(gates, judges, {}, runs[0].benchmark)
+    sys.stdout.writelines(f"{format_decision_line(decision)}\n" for decision in decisions)
+    return int(choose_exit_status(decisions, judges))
 
 
-def _read_answers(name: str, options: argparse.Namespace) -> _AnswersOfRun:
+def _read_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
     folder = find_run_folder(options.reports, name)
     run = load_run(folder)
     benchmark = choose_benchmark(run, folder, options.benchmark)
     records = {record.case: record for record in read_answered_records(run, benchmark, folder)}
-    return _AnswersOfRun(folder.path.name, folder.path, benchmark, records)
+    return _RunAnswers(folder.path.name, folder.path, benchmark, records)
 
 
 def _compare_runs(
-    first: _AnswersOfRun, second: _AnswersOfRun, judge: str, options: argparse.Namespace, store: Path
+    first: _RunAnswers, second: _RunAnswers, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
     cases = [case for case in first.records if case in second.records]
     if not cases:
@@ -122,7 +122,7 @@ def _compare_runs(
     rivals = {case: _find_answer(second.records[case]) for case in cases}
     samples = {case: Sample(case, first.records[case].input, metadata={RIVAL: rivals[case]}) for case in cases}
     scorer = rubric(options.criteria or None, compare=RIVAL)
-    found = ask_judge(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0)
+    found = judge_answers(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0)
     return [
         replace(
             results,
@@ -137,7 +137,7 @@ def _find_answer(record: Record) -> str:
     return (record.transcript.answer if record.transcript else "") or EMPTY
 
 
-def _make_comparison(first: _AnswersOfRun, second: _AnswersOfRun, results: JudgeResults) -> JudgedPair:
+def _make_comparison(first: _RunAnswers, second: _RunAnswers, results: JudgeResults) -> JudgedPair:
     judged = [row for row in results.tally if row.case in results.scores]
     lengths = [tuple(row.facts["lengths"]) for row in judged]
     return JudgedPair(

@@ -10,12 +10,12 @@ import webbrowser
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_arguments, make_declarations, write_lines
+from evalsuite.commands import add_arguments, make_declarations, print_lines
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.json_codec import encode_record
 from evalsuite.core.phrases import describe_estimates, write_count
-from evalsuite.output.reports.case_block import write_case_block
+from evalsuite.output.reports.case_block import format_case_block
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder
 from evalsuite.results.runs import load_run
 
@@ -40,7 +40,7 @@ def run_report(options: argparse.Namespace) -> int:
     """Print the report: as Markdown to a file or a pipe, and without Markdown's escapes to a terminal."""
     from evalsuite.output.reports.markdown import convert_for_terminal
 
-    report = write_report_again(options, {})
+    report = remake_report(options, {})
     text = report.render_text()
     sys.stdout.write(f"{convert_for_terminal(text)}\n" if sys.stdout.isatty() else text)
     if options.to is not None:
@@ -51,7 +51,7 @@ def run_report(options: argparse.Namespace) -> int:
 AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
 
 
-def write_report_again(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
+def remake_report(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
     """Make the report of the run that a command names, and write it to the folder of `--to`, if given.
 
     Args:
@@ -101,7 +101,7 @@ def run_show(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(encode_record(record), indent=1, ensure_ascii=True, default=str) + "\n")
         return 0
-    write_lines(_list_case_lines(record, loaded.info.get("settings", {}).get("model_base_url"), full=options.full))
+    print_lines(_list_case_lines(record, loaded.info.get("settings", {}).get("model_base_url"), full=options.full))
     return 0
 
 
@@ -122,7 +122,7 @@ def find_case(cases: Iterable[str], part: str) -> str:
 
 def _list_case_lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
     yield escape_for_terminal(f"{record.case}: {record.outcome}")
-    yield write_case_block(record, most=None if full else 1000)
+    yield format_case_block(record, most=None if full else 1000)
     usage = record.usage
     estimates = describe_estimates(usage.estimated, usage.calls)
     yield (
@@ -187,7 +187,7 @@ def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> 
 
 
 def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
-    from evalsuite.output.page.view import follow_run
+    from evalsuite.output.page.view import update_until_end
 
     def print_count(cases: int) -> None:
         sys.stdout.write(
@@ -196,6 +196,6 @@ def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
         sys.stdout.flush()
 
     try:
-        follow_run(folder, declarations, print_count, lambda: time.sleep(BETWEEN_LOOKS))
+        update_until_end(folder, declarations, print_count, lambda: time.sleep(BETWEEN_LOOKS))
     except KeyboardInterrupt:
         sys.stdout.write("\n")

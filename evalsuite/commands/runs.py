@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_arguments, make_declarations
 from evalsuite.core.errors import RunError
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table
@@ -113,7 +113,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
     A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline of a
     run that stays.
     """
-    add_arguments(parser, table, keep=(whole_number(0), 10))
+    add_arguments(parser, table, keep=(make_int_parser(0), 10))
 
 
 def run_prune(options: argparse.Namespace) -> int:
@@ -181,7 +181,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     """Check the journal's file and each stored answer; yield each check with its fault, or "" if it passed."""
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
-    damaged = journal.answers.list_damaged()
+    damaged = journal.answers.list_damaged_keys()
     yield (
         write_count(len(journal.answers), "answer"),
         f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
@@ -194,7 +194,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
     """Check `records.jsonl` against the records in the journal."""
     from evalsuite.results.record_file import RECORDS
 
-    counted = journal.find_counted()
+    counted = journal.find_counted_records()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
     kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.iterate_lines())
     with (folder.path / RECORDS).open("rb") as written:
@@ -206,7 +206,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
     """Check `summary.json` and the report's headline against a new report, which is computed from the records."""
-    from evalsuite.output.reports.write import make_report, summarise_run, write_heading
+    from evalsuite.output.reports.write import format_heading, make_report, summarise_run
     from evalsuite.results.run_folders import REPORT
     from evalsuite.results.runs import load_run
 
@@ -218,7 +218,7 @@ def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tupl
     fault = _describe_difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
     yield f"every number of {SUMMARY}", fault
     text = (folder.path / REPORT).read_text("utf-8", "replace")
-    begins = text.startswith(write_heading(report.verdict, report.run.info.get("model")))
+    begins = text.startswith(format_heading(report.verdict, report.run.info.get("model")))
     yield "the verdict on report.md", "" if begins else "it begins with another verdict"
 
 

@@ -81,13 +81,13 @@ def write_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> N
         file.write_text(write_html_page(scored), "utf-8")
 
 
-def score_pair(pair: dict[str, Any], written: str | None, *, any_order: bool = False) -> TableScore:
+def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool = False) -> TableScore:
     """Score the table in a prediction against the table in its reference."""
     from evalsuite.metrics.tables import table_score
 
     try:
         return table_score(
-            pair["prediction"], pair["reference"], format=pair.get("format") or written, row_order=not any_order
+            pair["prediction"], pair["reference"], format=pair.get("format") or syntax, row_order=not any_order
         )
     except (TypeError, ValueError) as error:
         raise ScoringError(str(error)) from error
@@ -226,11 +226,11 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
 def _print_tables(tables: list[Table], file: Path | None) -> None:
     from tabulate import tabulate
 
-    from evalsuite.output.reports.markdown import render_table, write_plain_cell
+    from evalsuite.output.reports.markdown import format_plain_cell, render_table
 
     for table in tables:
         rows = [
-            [write_plain_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+            [format_plain_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
             for row in table.rows
         ]
         text = tabulate(rows, [column.title for column in table.columns], disable_numparse=True)

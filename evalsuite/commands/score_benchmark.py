@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain
-from evalsuite.commands import add_arguments, write_lines
+from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain_verdicts
+from evalsuite.commands import add_arguments, print_lines
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.engine.bound import BoundBenchmark, bind_benchmark
 from evalsuite.engine.declaration import Declaration, find_benchmark
-from evalsuite.engine.scoring import ScorerGroups, get_callable_name, hash_scorers, read_scores, run_rule_scorer
+from evalsuite.engine.scoring import ScorerGroups, convert_scores, get_callable_name, hash_scorers, run_rule_scorer
 
 
 def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def run_benchmark(options: argparse.Namespace) -> int:
     measured.write(bound.setup.data)
     left_out = f"; left out {write_count(compared.unknown, 'output')}"
     sys.stdout.write(f"{options.name}: {measured.describe()}{left_out if compared.unknown else ''}\n")
-    write_lines(f"  {difference}" for difference in compared.differences[: options.shown])
+    print_lines(f"  {difference}" for difference in compared.differences[: options.shown])
     if more := len(compared.differences[options.shown :]):
         sys.stdout.write(f"  and {more:,} more\n")
     return int(bool(compared.differences))
@@ -74,7 +74,7 @@ class _CheckerComparison:
 async def _compare_verdicts(options: argparse.Namespace, bound: BoundBenchmark) -> _CheckerComparison:
     samples = {sample.id: sample for sample in bound.dataset.samples}
     compared = _CheckerComparison()
-    for verdict in READERS.get(options.name, read_plain)(options.against, samples):
+    for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):
         sample = samples.get(verdict.sample)
         if sample is None or not verdict.scores:
             compared.unknown += 1
@@ -97,5 +97,5 @@ async def _score_answer(sample: Sample, transcript: Transcript, scorers: ScorerG
     for scorer in scorers.rules:
         scores |= run_rule_scorer(scorer, sample, transcript)
     for scorer in scorers.asynchronous:
-        scores |= read_scores(await scorer(sample, transcript), get_callable_name(scorer))
+        scores |= convert_scores(await scorer(sample, transcript), get_callable_name(scorer))
     return scores

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_arguments, demand_suite
+from evalsuite.commands import add_arguments, require_suite
 from evalsuite.core.settings import OPTIONS
 
 
@@ -31,16 +31,16 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     """Let pytest collect the suite and print the plan."""
     suite = [options.suite] if options.suite else []
-    demand_suite(*suite)
+    require_suite(*suite)
     named = ("baseline", "epochs", "limit", "reports")
     arguments = [f"--model={model}" for model in options.model]
     arguments += [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     if options.detect is not None:
         arguments += ["-o", f"evalsuite_detect={options.detect}"]
-    return _call_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
+    return _run_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
 
 
-def _call_pytest(*arguments: str) -> int:
+def _run_pytest(*arguments: str) -> int:
     # The command line is the user's own, passed on without a shell.
     return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode  # noqa: S603
 
@@ -71,7 +71,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Let pytest print the table, because pytest reads the ini files and conftests as in a run."""
-    demand_suite(*options.suite)
+    require_suite(*options.suite)
     options_given = [
         f"{f'-o{option.ini_key}' if option.per_project else option.flag}={getattr(options, option.name)}"
         for option in OPTIONS
@@ -79,4 +79,4 @@ def run_doctor(options: argparse.Namespace) -> int:
     ]
     quietly = ["-p", "evalsuite.plugin", "-p", "evalsuite.plugin.doctor", "-p", "no:cacheprovider"]
     more = ["--doctor-without-programs"] if options.without_programs else []
-    return _call_pytest(*quietly, *more, *options_given, *options.suite)
+    return _run_pytest(*quietly, *more, *options_given, *options.suite)

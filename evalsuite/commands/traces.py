@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
-from evalsuite.applications.messages_api import read_message_request
+from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
-from evalsuite.commands import add_arguments, demand_suite, make_declarations
+from evalsuite.commands import add_arguments, make_declarations, require_suite
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import write_count
@@ -42,7 +42,7 @@ def add_traces_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_traces(options: argparse.Namespace) -> int:
     """Write the traces as answers and let pytest score these answers; return pytest's exit status."""
-    demand_suite(options.suite)
+    require_suite(options.suite)
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     files = [file for source in options.sources for file in _list_files(source)]
     if options.to.resolve() in {file.resolve() for file in files}:
@@ -78,26 +78,26 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
         from evalsuite.results.runs import load_run
 
         for record in load_run(RunFolder(path), make_declarations(None)).records:
-            yield from _read_record(encode_record(record))
+            yield from _convert_run_record(encode_record(record))
         return
     spans: dict[str, list[TraceSpan]] = {}
-    for number, (where, item) in enumerate(_list_items(path), 1):
+    for number, (where, item) in enumerate(_iterate_json_values(path), 1):
         try:
             if isinstance(item, dict) and "resourceSpans" in item:
                 for plain in list_spans(item):
                     spans.setdefault(plain["trace"], []).append(read_span(plain))
             elif isinstance(item, dict) and {"case", "sample", "outcome"} <= item.keys():
-                yield from _read_record(item)
+                yield from _convert_run_record(item)
             else:
-                yield from _read_chat(item, f"{path.stem}-{number}")
+                yield from _convert_chat(item, f"{path.stem}-{number}")
         except UNREADABLE as error:
             found = f"what cannot be read ({type(error).__name__}: {str(error)[:200]})"
             raise DatasetError(path, where, found, EXPECTED) from error
     for trace, members in spans.items():
-        yield from _read_trace(trace, members)
+        yield from _convert_trace(trace, members)
 
 
-def _list_items(path: Path) -> Iterator[tuple[str, Any]]:
+def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each JSON value of a file with its position: a line number, or an entry's number in a list."""
     try:
         if path.stat().st_size > LARGEST_FILE:
@@ -120,7 +120,7 @@ def _list_items(path: Path) -> Iterator[tuple[str, Any]]:
     yield from ((f"entry {number}", item) for number, item in enumerate(whole if is_list else [whole], 1))
 
 
-def _read_record(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _convert_run_record(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if plain.get("transcript"):
         names = ("benchmark", "input", "target", "tags", "transcript")
         line = {name: plain[name] for name in names if plain.get(name) is not None}
@@ -128,13 +128,13 @@ def _read_record(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"id": f"{plain['sample']}{epoch}", "answer": plain["transcript"]["answer"], **line}
 
 
-def _read_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
+def _convert_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
     log = item if isinstance(item, dict) else {"messages": item}
     plain = log["messages"]
     blocks = [block for one in plain if isinstance(one.get("content"), list) for block in one["content"]]
     kinds = {block.get("type") for block in blocks if isinstance(block, dict)}
     if "system" in log or kinds & {"tool_use", "tool_result", "thinking"}:
-        messages = read_message_request({"messages": plain, "system": log.get("system")}).messages
+        messages = convert_request({"messages": plain, "system": log.get("system")}).messages
     else:
         messages = tuple(map(Message.from_openai, plain))
     calls = [
@@ -143,10 +143,10 @@ def _read_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
         if said.role == "assistant"
     ]
     kept = {name: log[name] for name in ("tags", "target") if log.get(name) is not None}
-    yield from _write_line(str(log.get("id", usual)), CallLog(calls), kept)
+    yield from _encode_answer(str(log.get("id", usual)), CallLog(calls), kept)
 
 
-def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the calls of one trace as an answer with its transcript; yield nothing if the trace has no call."""
     if not log.calls:
         return
@@ -165,9 +165,9 @@ def _write_line(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[di
     }
 
 
-def _read_trace(trace: str, members: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
+def _convert_trace(trace: str, members: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
     spans = sorted(members, key=lambda span: span.begin)
     # An agent may return something other than the model's last text, such as the argument of a last tool call.
     answer = next(({"answer": span.answer} for span in spans if span.answer), {})
     name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
-    yield from _write_line(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)
+    yield from _encode_answer(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)

@@ -63,13 +63,13 @@ def _is_in_run_folder(path: Path, root: Path) -> bool:
     return any(is_run_folder(folder) or any(map(is_run_folder, folder.iterdir())) for folder in folders)
 
 
-def is_in_suite(path: Path, root: Path) -> bool:
+def is_suite_file(path: Path, root: Path) -> bool:
     """Tell whether a path that a run names lies below the root directory, but not in a folder of runs."""
     path, root = path.resolve(), root.resolve()
     return path.is_relative_to(root) and not _is_in_run_folder(path, root)
 
 
-def describe_place(benchmark: Benchmark, nodeid: str) -> str:
+def format_declaration_place(benchmark: Benchmark, nodeid: str) -> str:
     """Describe where a benchmark was declared, in the form that records store.
 
     The text is empty if records can be read without the benchmark's code.
@@ -123,11 +123,11 @@ class Declarations:
         if not file.is_file():
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
-            self._demand_named(file, path)
-            _demand_declaration(self.root, file, place, function)
+            self._require_named(file, path)
+            _require_declaration(self.root, file, place, function)
         return _find_declaration(_import_file(file, self.root), function)
 
-    def _demand_named(self, file: Path, path: str) -> None:
+    def _require_named(self, file: Path, path: str) -> None:
         if self.code is None:
             raise SettingsError(f"a run is data, so its code is imported only where a command names it: --code {path}")
         if not file.is_relative_to(self.code.resolve()):
@@ -141,7 +141,7 @@ def _find_in_package(name: str) -> object:
     return load_target(target)
 
 
-def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
+def _require_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
     """Check that a test file is the user's own and declares a benchmark in the function that the run names."""
     if not file.is_relative_to(root.resolve()) or not any(fnmatch(file.name, form) for form in TEST_FILES):
         raise SettingsError(f"{place} is not a test file below {root}")
@@ -161,26 +161,26 @@ def _demand_declaration(root: Path, file: Path, place: str, function: Sequence[s
     raise SettingsError(f"{place} declares no benchmark any more")
 
 
-def names_benchmark(file: Path, name: str) -> bool:
+def is_benchmark_declared(file: Path, name: str) -> bool:
     """Tell whether a decorator `@benchmark(...)` in a file names a benchmark; the file is parsed, never imported."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(word.search(ast.unparse(decorator)) for decorator in _list_decorators(ast.walk(_parse(file))))
+    return any(word.search(ast.unparse(decorator)) for decorator in _list_decorators(ast.walk(_parse_file(file))))
 
 
 def list_benchmarks(file: Path) -> set[str]:
     """List the literal names in a file's `@benchmark` decorators outside of functions; the file is not imported."""
 
-    def walk(node: ast.AST) -> Iterator[ast.AST]:
+    def walk_outer(node: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for child in ast.iter_child_nodes(node):
-                yield from walk(child)
+                yield from walk_outer(child)
 
-    first = (getattr(decorator, "args", None) for decorator in _list_decorators(walk(_parse(file))))
+    first = (getattr(decorator, "args", None) for decorator in _list_decorators(walk_outer(_parse_file(file))))
     return {str(args[0].value) for args in first if args and isinstance(args[0], ast.Constant)}
 
 
-def _parse(file: Path) -> ast.Module:
+def _parse_file(file: Path) -> ast.Module:
     try:
         text = file.read_bytes()
         return ast.parse(text if b"benchmark" in text else b"")

@@ -165,7 +165,7 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
         usage=decode_usage(plain["usage"]),
         logprobs=None
         if logprobs is None
-        else tuple(TokenLogprob(token, logprob, _pairs(top)) for token, logprob, top in logprobs),
+        else tuple(TokenLogprob(token, logprob, _convert_top_logprobs(top)) for token, logprob, top in logprobs),
         embeddings=tuple(plain.get("embeddings", ())),
         facts=plain.get("facts", {}),
         response=plain.get("response", {}),
@@ -173,7 +173,7 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
     )
 
 
-def _pairs(top: Any) -> tuple[tuple[str, float], ...]:
+def _convert_top_logprobs(top: Any) -> tuple[tuple[str, float], ...]:
     return tuple((token, logprob) for token, logprob in top)
 
 
@@ -204,7 +204,7 @@ def decode_record(line: str | bytes) -> Record:
     return _read_checked(_make_record_reader(), line)
 
 
-def read_json_as(shape: type[Read], text: str | bytes) -> Read:
+def parse_json_as(shape: type[Read], text: str | bytes) -> Read:
     """Read JSON as a dataclass, without converting any value."""
     reader: TypeAdapter[Read] = _make_reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
     return _read_checked(reader, text)

@@ -87,7 +87,7 @@ def is_given(value: Any) -> bool:
     return not (value is None or value is False or value in ((), []))
 
 
-def read_value(option: Option, given: Any) -> Any:
+def parse_value(option: Option, given: Any) -> Any:
     """Convert a value to the option's type."""
     if option.repeat:
         return tuple(map(str, given))
@@ -116,7 +116,7 @@ INCOMPARABLE = ("scorers", "prompt", "params", "faults")
 """Fingerprints that a compared run must share with its baseline, unless `evalsuite_accept_changes` names them."""
 
 
-def parse_changes(text: str) -> list[str]:
+def parse_accepted_changes(text: str) -> list[str]:
     """Parse names of fingerprints that may have changed since the baseline, separated by commas."""
     names = [name.strip() for name in text.split(",")]
     if not set(names) <= set(INCOMPARABLE):
@@ -145,12 +145,12 @@ def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
         return name, value
 
 
-def whole_number(least: int) -> Callable[[str], int]:
+def make_int_parser(least: int) -> Callable[[str], int]:
     """Return a parser of an argument's value that accepts only whole numbers of at least `least`."""
 
-    def read(text: str) -> int:
+    def parse_whole_number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
             raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
         return int(text)
 
-    return read
+    return parse_whole_number

@@ -21,7 +21,7 @@ def shorten_to_beginning(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"
 
 
-def shorten_with_length(text: str, longest: int) -> str:
+def shorten_with_note(text: str, longest: int) -> str:
     """Shorten a text to its beginning and a note of its full length, together at most `longest` characters."""
     if len(text) <= longest:
         return text

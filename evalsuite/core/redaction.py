@@ -27,23 +27,23 @@ def redact(text: str) -> str:
     return KEY.sub(rf"\1{HIDDEN}", LOGIN.sub("", text))
 
 
-def mark_secrets(base_url: str) -> str:
+def mask_secrets(base_url: str) -> str:
     """Write an address with `***` in place of each secret and of the login."""
     return LOGIN.sub(f"{HIDDEN}@", KEY.sub(rf"\1{HIDDEN}", base_url))
 
 
-def is_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Tell whether the value of a parameter with this name is a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
-def show_address(base_url: str) -> str:
+def format_public_address(base_url: str) -> str:
     """Write an address without login and query, for a repr."""
     address, question, _ = LOGIN.sub("", base_url).partition("?")
     return f"{address}?{HIDDEN}" if question else address
 
 
-def show_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def mask_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Copy parameters for a repr, with `***` for secrets, headers and the query of an address."""
     return {name: _redact_parameter(name, value) for name, value in params.items()}
 
@@ -51,5 +51,5 @@ def show_params(params: Mapping[str, Any]) -> dict[str, Any]:
 def _redact_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         hidden = name.lower() in HEADERS or name == "extra_query"
-        return dict.fromkeys(value, HIDDEN) if hidden else show_params(value)
-    return HIDDEN if isinstance(value, str) and is_secret(name) else value
+        return dict.fromkeys(value, HIDDEN) if hidden else mask_params(value)
+    return HIDDEN if isinstance(value, str) and is_secret_name(name) else value

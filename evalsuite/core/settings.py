@@ -10,14 +10,14 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt
 from evalsuite.core.option_values import (
     is_given,
+    parse_accepted_changes,
     parse_baselines,
-    parse_changes,
     parse_parameter,
     parse_shard,
+    parse_value,
     read_option_table,
-    read_value,
 )
-from evalsuite.core.redaction import show_address
+from evalsuite.core.redaction import format_public_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Settings:
         return f"Settings({', '.join(shown)})"
 
     @property
-    def may_end_early(self) -> bool:
+    def can_end_early(self) -> bool:
         return self.stop_when_decided or self.until_decided
 
     @property
@@ -109,7 +109,7 @@ class Settings:
 
 def _redact_setting(name: str, value: Any) -> Any:
     if name.endswith("_base_url"):
-        return value and show_address(value)
+        return value and format_public_address(value)
     return tuple(text.partition("=")[0] for text in value) if name.endswith("_param") else value
 
 
@@ -240,7 +240,7 @@ MOST_EPOCHS = 5  # default of --epochs with --until-decided
 def read_settings(values: Mapping[str, Any]) -> Settings:
     """Make settings from values by name; None or an empty value means that the user gave nothing."""
     given = {
-        option.name: read_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
+        option.name: parse_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
     }
     if "resume" in given and "replay" in given:
         raise SettingsError(
@@ -251,13 +251,13 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
         given["stop_when_decided"] = given.pop("until_decided")
     given |= {"model": f"answers:{given['answers']}"} if "answers" in given else {}
     settings = Settings(**given | _derive_settings(given), given=frozenset(given))
-    if settings.partial and settings.may_end_early:
+    if settings.partial and settings.can_end_early:
         raise SettingsError("--partial excludes --until-decided: its cases decide no gate")
     refuse_misspelt("--model-param", settings.model_params)
     refuse_misspelt("--judge-param", settings.judge_params)
     if settings.shard:
         parse_shard(settings.shard)
-        if settings.may_end_early:
+        if settings.can_end_early:
             raise SettingsError(
                 "--shard excludes --until-decided: the gates of a shard are decided when all shards have been joined"
             )
@@ -292,7 +292,7 @@ def _check_comparison(settings: Settings) -> None:
         if (share := getattr(settings, name)) > 1:
             raise SettingsError(f"evalsuite_{name} {share:g}: a share is at most 1, for example 0.9")
     for text in settings.accept_change:
-        parse_changes(text)
+        parse_accepted_changes(text)
 
 
 def check_batch(settings: Settings) -> None:

@@ -28,12 +28,12 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 
-    def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
+    def set_if_pending(set_outcome: Callable[[Any], None], outcome: object) -> None:
         # If the caller was cancelled, the future is already done.
         if not result.done():
             set_outcome(outcome)
 
-    def work() -> None:
+    def call_and_report() -> None:
         set_outcome: Callable[[Any], None] = result.set_result
         outcome: object
         try:
@@ -42,10 +42,10 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
             set_outcome, outcome = result.set_exception, _make_raisable(error)
         # If the event loop has ended, nobody waits for the result.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, set_outcome, outcome)
+            loop.call_soon_threadsafe(set_if_pending, set_outcome, outcome)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), name="evalsuite-call", daemon=True).start()
+    threading.Thread(target=context.run, args=(call_and_report,), name="evalsuite-call", daemon=True).start()
     return await result
 
 
@@ -61,7 +61,7 @@ def _make_raisable(error: BaseException) -> BaseException:
     return stand_in
 
 
-async def call_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+async def call_maybe_async(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call an async function in this thread, a plain function in a new one; await the result if it is awaitable."""
     result = await (function(*args, **kwargs) if is_async(function) else run_in_thread(function, *args, **kwargs))
     return await result if inspect.isawaitable(result) else result

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeGuard
 
-from evalsuite.core.redaction import show_address, show_params
+from evalsuite.core.redaction import format_public_address, mask_params
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -173,28 +173,28 @@ class Sample:
         object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
         if not is_valid_target(self.target):
             raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")
-        if _is_list(self.target) and not all(isinstance(each, str) for each in self.target):
+        if _is_plain_list(self.target) and not all(isinstance(each, str) for each in self.target):
             object.__setattr__(self, "target", [str(each) for each in self.target])
         if not isinstance(self.input, str):
             if isinstance(self.input, Mapping | bytes) or not isinstance(self.input, Iterable):
                 raise TypeError(f"sample {self.id!r:.60}: input is {self.input!r:.60}; it must be text or messages")
-            object.__setattr__(self, "input", tuple(map(as_message, self.input)))
+            object.__setattr__(self, "input", tuple(map(convert_message, self.input)))
         if not all(isinstance(value, str) for value in self.tags.values()):
             object.__setattr__(self, "tags", {name: str(value) for name, value in self.tags.items()})
 
 
 def is_valid_target(value: object) -> bool:
     """Tell whether a record can hold a value as its target; an object of a type that JSON lacks is kept as text."""
-    if _is_list(value):
+    if _is_plain_list(value):
         return all(isinstance(each, str | int | float) and is_valid_target(each) for each in value)
     return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
 
 
-def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+def _is_plain_list(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def as_message(message: Message | Mapping[str, Any]) -> Message:
+def convert_message(message: Message | Mapping[str, Any]) -> Message:
     """Convert a message in the OpenAI chat format; a `Message` is returned unchanged."""
     return message if isinstance(message, Message) else Message.from_openai(message)
 
@@ -261,9 +261,9 @@ class Request:
 
     def __repr__(self) -> str:
         """Leave out logins, queries and secret parameters, because a repr ends up in tracebacks and logs."""
-        base_url = self.base_url and show_address(self.base_url)
+        base_url = self.base_url and format_public_address(self.base_url)
         return (
-            f"Request(model={self.model!r}, messages={self.messages!r}, params={show_params(self.params)!r}, "
+            f"Request(model={self.model!r}, messages={self.messages!r}, params={mask_params(self.params)!r}, "
             f"tools={self.tools!r}, base_url={base_url!r}, epoch={self.epoch})"
         )
 

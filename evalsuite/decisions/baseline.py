@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.option_values import INCOMPARABLE
 from evalsuite.decisions.comparison import (
-    Against,
+    BaselineComparison,
     ComparisonRules,
-    Flip,
-    find_common_questions,
+    ScoreFlip,
     find_declaration,
     find_gate_margin,
-    find_slices,
-    find_subjects,
+    list_slices,
+    list_subjects,
+    pair_questions,
 )
 from evalsuite.decisions.measured import select_cases
-from evalsuite.results.judge_labels import is_canary, judge_accuracy, read_signatures
+from evalsuite.results.judge_labels import compute_accuracy, is_canary, read_signatures
 from evalsuite.results.run_folders import list_changed_files
 from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Tally
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalsuite.core.types import Metric
-    from evalsuite.decisions.comparison import CommonQuestions, ComparedMetric, Pair
+    from evalsuite.decisions.comparison import ComparedMetric, ScorePair, SharedQuestions
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def compare_to_baselines(
     baselines: Sequence[Run], run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
-) -> list[Against]:
+) -> list[BaselineComparison]:
     """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
     Each baseline is compared separately, because a mean over several baselines would hide part of a gradual decline.
@@ -56,26 +56,26 @@ def compare_to_baselines(
 
 def compare_to_baseline(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
-) -> Against:
+) -> BaselineComparison:
     """Compare a run with its baseline on the gated metrics, or on the primary metrics if the run has no gates."""
     return compare_to_baselines([baseline], run, gates, rules)[0]
 
 
 def _compare_with_baseline(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
-) -> tuple[Against, list[tuple[ComparedMetric, NonInferiority]]]:
+) -> tuple[BaselineComparison, list[tuple[ComparedMetric, NonInferiority]]]:
     """Compare each metric with one baseline; the verdicts follow later, for all baselines together."""
     matches = {
-        name: find_common_questions(baseline.benchmarks[name].tally, bench.tally)
+        name: pair_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
         if name in baseline.benchmarks
     }
     compared: list[tuple[ComparedMetric, NonInferiority]] = []
-    flips: list[Flip] = []
-    not_compared = {f"{name}.*": GONE for name in _find_gone(baseline, run, gates)}
+    flips: list[ScoreFlip] = []
+    not_compared = {f"{name}.*": GONE for name in _list_missing_benchmarks(baseline, run, gates)}
     unscored: list[str] = []
-    parted: list[tuple[ComparedMetric, CommonQuestions]] = []
-    for subject in find_subjects(run, gates, rules):
+    parted: list[tuple[ComparedMetric, SharedQuestions]] = []
+    for subject in list_subjects(run, gates, rules):
         common = _select_questions(baseline, run, subject, matches)
         reason = _explain_obstacle(common, subject, baseline, run, rules)
         outcome = reason or compare_metric(common, subject, run, rules)
@@ -85,24 +85,26 @@ def _compare_with_baseline(
             compared.append((subject, outcome))
             parted.append((subject, common))
         pairs = common.list_pairs(subject.metric)
-        flips += [Flip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after]
+        flips += [
+            ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
+        ]
         unscored += _list_unscored(common, subject, baseline.folder.name)
-    against = Against(
+    against = BaselineComparison(
         name=baseline.folder.name,
         rules=rules,
         found=(),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
-        left_out=_list_one_sided(matches.values(), baseline, run),
+        left_out=_list_unmatched(matches.values(), baseline, run),
         not_compared=not_compared,
         changed=[
             *_describe_baseline(baseline),
-            *judge_drift(baseline, run),
+            *list_judge_drifts(baseline, run),
             *list_signature_changes(matches, baseline.folder.name),
             *_list_changes(matches, baseline.folder.name),
         ],
         unscored=unscored,
-        expired=_explain_end(baseline, run),
-        slices=find_slices(parted),
+        expired=_explain_invalid_baseline(baseline, run),
+        slices=list_slices(parted),
     )
     return against, compared
 
@@ -110,7 +112,7 @@ def _compare_with_baseline(
 GONE = "this run has no case of it, although both collected the same paths; promote a newer baseline if that is meant"
 
 
-def _find_gone(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
+def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
     """Find gated benchmarks of the baseline that this run lacks although both runs collected the same paths."""
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
@@ -129,7 +131,7 @@ def _describe_baseline(baseline: Run) -> Iterator[str]:
         yield f"{name} was not green itself: {summary.get('verdict')} (exit status {summary['status']})"
 
 
-def _explain_end(baseline: Run, run: Run) -> str:
+def _explain_invalid_baseline(baseline: Run, run: Run) -> str:
     """Explain why a baseline is invalid (it was changed, or had expired); return an empty text for a valid baseline."""
     if changed := list_changed_files(baseline.folder.path, baseline.info):
         return (
@@ -143,8 +145,8 @@ def _explain_end(baseline: Run, run: Run) -> str:
 
 
 def _select_questions(
-    baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, CommonQuestions]
-) -> CommonQuestions:
+    baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, SharedQuestions]
+) -> SharedQuestions:
     """Select the questions of both runs whose cases in this run have the tag of the compared metric."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
@@ -152,11 +154,11 @@ def _select_questions(
     before = baseline.benchmarks.get(subject.benchmark)
     asked = {row.question for row in now}
     old = before.tally.where(lambda row: subject.value is None or row.question in asked) if before else Tally()
-    return find_common_questions(old, now)
+    return pair_questions(old, now)
 
 
 def _explain_obstacle(
-    common: CommonQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
+    common: SharedQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
     """Explain why a metric cannot be compared; empty if the metric can be compared."""
     name = baseline.folder.name
@@ -185,7 +187,7 @@ def _explain_obstacle(
     return ""
 
 
-def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> tuple[float, int]:
+def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
     """Compute the share of questions that are in both runs, and the total number of questions.
 
     For a partial run, the total is the number of the run's own questions. For a complete run, the total also counts
@@ -201,9 +203,9 @@ def _compute_paired_share(common: CommonQuestions, run: Run, benchmark: str) -> 
     return (len(common.shared) / of if of else 0.0), of
 
 
-def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
+def _list_unmatched(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
     # Ignore benchmarks that this run did not include, because their cases do not count as missing.
-    sides = [match.list_one_sided() for match in matches]
+    sides = [match.list_unmatched() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
         "only in the baseline": sorted(case for before, _ in sides for case in before),
@@ -211,7 +213,7 @@ def _list_one_sided(matches: Iterable[CommonQuestions], baseline: Run, run: Run)
     }
 
 
-def _list_changes(matches: Mapping[str, CommonQuestions], name: str) -> list[str]:
+def _list_changes(matches: Mapping[str, SharedQuestions], name: str) -> list[str]:
     lines = []
     for benchmark, common in matches.items():
         parts = [f"{change} of {count}" for change, count in common.changed.items()]
@@ -223,7 +225,7 @@ def _list_changes(matches: Mapping[str, CommonQuestions], name: str) -> list[str
     return lines
 
 
-def _list_unscored(common: CommonQuestions, subject: ComparedMetric, name: str) -> list[str]:
+def _list_unscored(common: SharedQuestions, subject: ComparedMetric, name: str) -> list[str]:
     before, after = common.count_unscored(subject.metric)
     where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
@@ -232,7 +234,7 @@ def _list_unscored(common: CommonQuestions, subject: ComparedMetric, name: str) 
 _Change = tuple[str, str]  # The judge's signature in the baseline, then its signature in this run.
 
 
-def list_signature_changes(matches: Mapping[str, CommonQuestions], baseline: str) -> list[str]:
+def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
     """Report each change of a judge's signature (model and prompt) between two runs on their shared questions."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
@@ -242,7 +244,7 @@ def list_signature_changes(matches: Mapping[str, CommonQuestions], baseline: str
     ]
 
 
-def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]]:
+def _group_signature_changes(common: SharedQuestions) -> dict[_Change, list[str]]:
     """Group the names of judged scores by the change of their judge's signature, in order of first appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
@@ -256,7 +258,7 @@ def _group_signature_changes(common: CommonQuestions) -> dict[_Change, list[str]
 SURELY = 0.05  # The share of canaries (fixed answers) judged differently beyond which the judge has changed.
 
 
-def judge_drift(baseline: Run, run: Run) -> list[str]:
+def list_judge_drifts(baseline: Run, run: Run) -> list[str]:
     """Report each score of a canary benchmark for which the judge now gives different values."""
     return [
         line
@@ -269,7 +271,7 @@ def judge_drift(baseline: Run, run: Run) -> list[str]:
 def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
     from evalsuite.stats import count_interval
 
-    common = find_common_questions(before, now)
+    common = pair_questions(before, now)
     for metric in now.metrics():
         pairs = common.list_pairs(metric)
         changed = sum(pair.before != pair.after for pair in pairs)
@@ -284,12 +286,12 @@ def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: s
 
 
 def _describe_agreement(before: Tally, now: Tally) -> str:
-    old, new = judge_accuracy(before), judge_accuracy(now)
+    old, new = compute_accuracy(before), compute_accuracy(now)
     return f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
 
 
 def compare_metric(
-    common: CommonQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
+    common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
     """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
     if subject.metric in run.benchmarks[subject.benchmark].derived:
@@ -298,7 +300,7 @@ def compare_metric(
 
 
 def _compare_means(
-    pairs: Sequence[Pair], subject: ComparedMetric, run: Run, common: CommonQuestions, rules: ComparisonRules
+    pairs: Sequence[ScorePair], subject: ComparedMetric, run: Run, common: SharedQuestions, rules: ComparisonRules
 ) -> NonInferiority | str:
     from evalsuite import stats
 
@@ -309,7 +311,7 @@ def _compare_means(
         return sized
     width, own = sized
     margin = rules.get_error_share(subject.benchmark) * width if own is None else own
-    lost, scored = common.count_lost(subject.metric)
+    lost, scored = common.count_lost_scores(subject.metric)
     # For each question that only the baseline scored, the loss may be as large as the metric's whole range.
     if lost * width > margin * scored:
         return (
@@ -328,7 +330,7 @@ def _compare_means(
 
 
 def _compare_derived(
-    common: CommonQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
+    common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
     """Compare a metric that is not a mean over cases: a jackknife leaves out the same clusters in both runs."""
     from evalsuite import stats

@@ -34,7 +34,7 @@ TOLD_APART = ("prompt", "params", "scorers", "faults", "judge", "user", "program
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ScorePair:
     """A question that was scored in both runs."""
 
     row: Row  # The question's first case in this run.
@@ -51,7 +51,7 @@ def group_by_question(cases: Tally) -> dict[Question, list[Row]]:
 
 
 @dataclass(frozen=True, slots=True)
-class CommonQuestions:
+class SharedQuestions:
     """The questions of one benchmark in two runs."""
 
     before: Mapping[Question, list[Row]]  # The baseline's cases by question.
@@ -61,7 +61,7 @@ class CommonQuestions:
     # For each fingerprint in `TOLD_APART` (such as prompt or judge), the number of questions for which the runs differ.
     changed: Mapping[str, int] = field(default_factory=dict)
 
-    def list_pairs(self, metric: str) -> list[Pair]:
+    def list_pairs(self, metric: str) -> list[ScorePair]:
         """List the shared questions that have a score for the metric in both runs."""
         found = []
         for question in self.shared:
@@ -70,7 +70,7 @@ class CommonQuestions:
                 _compute_mean_score(self.after[question], metric),
             )
             if before is not None and after is not None:
-                found.append(Pair(self.after[question][0], before, after))
+                found.append(ScorePair(self.after[question][0], before, after))
         return found
 
     def count_unscored(self, metric: str) -> tuple[int, int]:
@@ -85,7 +85,7 @@ class CommonQuestions:
         )
         return before, after
 
-    def count_lost(self, metric: str) -> tuple[int, int]:
+    def count_lost_scores(self, metric: str) -> tuple[int, int]:
         """Count the shared questions that only the baseline scored, and all shared questions with a baseline score."""
         scored = [
             question for question in self.shared if _compute_mean_score(self.before[question], metric) is not None
@@ -124,7 +124,7 @@ class CommonQuestions:
         """List the distinct clusters of the shared questions, in order of first appearance."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
-    def list_one_sided(self) -> tuple[list[str], list[str]]:
+    def list_unmatched(self) -> tuple[list[str], list[str]]:
         """List the cases of questions that only the baseline has, then of questions that only this run has."""
         return (
             sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
@@ -132,7 +132,7 @@ class CommonQuestions:
         )
 
 
-def find_common_questions(before: Tally, after: Tally) -> CommonQuestions:
+def pair_questions(before: Tally, after: Tally) -> SharedQuestions:
     """Pair the questions of one benchmark in two runs, given the cases of each run."""
     old, new = group_by_question(before), group_by_question(after)
     shared, replaced = [], []
@@ -146,7 +146,7 @@ def find_common_questions(before: Tally, after: Tally) -> CommonQuestions:
             continue
         shared.append(question)
         changed.update(_list_differences(first, other, TOLD_APART))
-    return CommonQuestions(old, new, tuple(shared), tuple(replaced), changed)
+    return SharedQuestions(old, new, tuple(shared), tuple(replaced), changed)
 
 
 def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
@@ -209,7 +209,7 @@ class ComparedMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class ScoreFlip:
     """A case whose score changed."""
 
     subject: ComparedMetric
@@ -224,14 +224,14 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class BaselineComparison:
     """The result of comparing a run with its baseline."""
 
     name: str  # The baseline's name.
     rules: ComparisonRules
     # Each metric with its comparison and verdict.
     found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
-    flips: Sequence[Flip]  # Cases whose score changed, the greatest losses first.
+    flips: Sequence[ScoreFlip]  # Cases whose score changed, the greatest losses first.
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
@@ -250,7 +250,7 @@ class Against:
             if verdict == "worse"
         ]
 
-    def list_lacking(self) -> list[str]:
+    def list_incomparable(self) -> list[str]:
         """Report each metric that could not be compared, and whether the baseline has expired."""
         lines = [
             f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
@@ -276,11 +276,11 @@ class Against:
     def describe_greatest_shortage(self) -> str:
         """State how many cases are needed to decide every undecided metric; empty if there are enough cases."""
         undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
-        return self._describe_shortage(max(undecided, key=self._count_needed)) if undecided else ""
+        return self._describe_shortage(max(undecided, key=self._count_cases_needed)) if undecided else ""
 
     def _describe_shortage(self, one: NonInferiority) -> str:
         """State how many cases are needed to decide an undecided metric; empty if there are enough cases."""
-        needed = self._count_needed(one)
+        needed = self._count_cases_needed(one)
         if one.n >= needed:
             return ""
         seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
@@ -291,7 +291,7 @@ class Against:
         """The confidence of a single metric's verdict in the first (strictest) test of Holm's procedure."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
 
-    def _count_needed(self, one: NonInferiority) -> int:
+    def _count_cases_needed(self, one: NonInferiority) -> int:
         return one.count_needed(self.confidence_of_one)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
@@ -299,10 +299,10 @@ class Against:
         decisions = [
             GateDecision(gate, subject, "no data", reason=reason)
             for subject, reason in self.not_compared.items()
-            if _covers(gate, subject)
+            if _is_gate_on(gate, subject)
         ]
         for subject, one, verdict in self.found:
-            if not _covers(gate, str(subject)):
+            if not _is_gate_on(gate, str(subject)):
                 continue
             estimate = Estimate(one.difference, one.low, one.high, one.n)
             outcome: GateOutcome = "met" if verdict == "no worse" else "missed"
@@ -312,12 +312,12 @@ class Against:
             decisions.append(GateDecision(gate, str(subject), outcome, estimate, reason))
         return decisions
 
-    def write_remarks(self) -> list[str]:
+    def list_remarks(self) -> list[str]:
         """List further remarks about the comparison."""
         return [*self.changed, *self.unscored]
 
 
-def _covers(gate: Gate, subject: str) -> bool:
+def _is_gate_on(gate: Gate, subject: str) -> bool:
     """Tell whether a gate applies to a compared metric with the name `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
@@ -331,7 +331,7 @@ def _describe_detectable(one: NonInferiority) -> str:
     return f"{loss} (power 80%)"
 
 
-def find_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
+def list_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
     """Yield the metrics to compare: each gated metric once, in the order of the gates.
 
     A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
@@ -357,7 +357,7 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
             yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):
-                lower = not gate.wants_more or (bool(gate.than) and run.lower_is_better(name, metric))
+                lower = not gate.is_higher_better or (bool(gate.than) and run.lower_is_better(name, metric))
                 yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=lower)
 
 
@@ -395,7 +395,7 @@ class ComparedSlice:
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
-def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> list[ComparedSlice]:
+def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> list[ComparedSlice]:
     """List all slices of all metrics, largest loss first."""
     from evalsuite.stats import holm
 
@@ -422,10 +422,10 @@ def find_slices(compared: Iterable[tuple[ComparedMetric, CommonQuestions]]) -> l
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _group_by_tag(common: CommonQuestions, metric: str) -> dict[tuple[str, str], list[Pair]]:
+def _group_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
     """Group the pairs by the values of each tag or metadata entry that has several values."""
     pairs = common.list_pairs(metric)
-    parts: dict[tuple[str, str], list[Pair]] = {}
+    parts: dict[tuple[str, str], list[ScorePair]] = {}
     for pair in pairs:
         for tag, value in {**pair.row.facts.get("metadata", {}), **pair.row.tags}.items():
             if tag != GROUPING:
@@ -433,7 +433,7 @@ def _group_by_tag(common: CommonQuestions, metric: str) -> dict[tuple[str, str],
     return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
-def _compute_pvalue(pairs: Sequence[Pair]) -> float:
+def _compute_pvalue(pairs: Sequence[ScorePair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from evalsuite.decisions.comparison import (
     find_declaration,
     find_gate_margin,
-    find_subjects,
     group_by_question,
     is_same_question,
+    list_subjects,
 )
 from evalsuite.decisions.measured import PASS_RATE, get_score, is_selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.decisions.comparison import Against, ComparedMetric, ComparisonRules
+    from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules
     from evalsuite.decisions.gates import Gate, GateDecision
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row
@@ -79,7 +79,7 @@ class PlannedOrder(Generic[T]):
                 yield ready
 
 
-def spread_items(wanted: Sequence[T], hands: int) -> list[T]:
+def spread_over_workers(wanted: Sequence[T], hands: int) -> list[T]:
     """Order items so that workers, which each run a contiguous part, finish them roughly in the wanted order."""
     places = interleave_parts(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
@@ -170,14 +170,14 @@ class EarlyGate:
         self._sequence.add(score)
 
     @property
-    def helped_by_samples(self) -> bool:
+    def can_use_samples(self) -> bool:
         """Whether the gate is undecided and further samples can help to decide the gate."""
         return self.verdict == "open" and not self._impossible
 
     @property
-    def helped_by_epochs(self) -> bool:
+    def can_use_epochs(self) -> bool:
         """Whether the gate is undecided and further epochs of a sample can help to decide the gate."""
-        return self.helped_by_samples and self.gate.confidence is None
+        return self.can_use_samples and self.gate.confidence is None
 
     @property
     def verdict(self) -> Early:
@@ -185,7 +185,7 @@ class EarlyGate:
         if self._impossible or self._sequence is None:
             return "open"
         low, high, threshold = self._sequence.low, self._sequence.high, self.gate.threshold
-        if not self.gate.wants_more:
+        if not self.gate.is_higher_better:
             low, high, threshold = -high, -low, -threshold
         return "met" if low >= threshold else "missed" if high < threshold else "open"
 
@@ -238,7 +238,7 @@ class EarlyComparison:
             self._sequence.add(gain)
 
     @property
-    def helped_by_samples(self) -> bool:
+    def can_use_samples(self) -> bool:
         """Whether the comparison is undecided and the baseline has further questions."""
         return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
 
@@ -279,14 +279,14 @@ class EarlyDecisions:
         self._seen: set[tuple[str, str]] = set()
 
     @property
-    def helped_by_epochs(self) -> bool:
+    def can_use_epochs(self) -> bool:
         """Whether more epochs could still decide a gate; comparisons use only the first epoch."""
-        return any(gate.helped_by_epochs for gate in self.gates)
+        return any(gate.can_use_epochs for gate in self.gates)
 
     @property
-    def helped_by_samples(self) -> bool:
+    def can_use_samples(self) -> bool:
         """Whether more samples could still decide a gate or a comparison."""
-        return any(each.helped_by_samples for each in self._decisions)
+        return any(each.can_use_samples for each in self._decisions)
 
     @property
     def cases(self) -> int:
@@ -308,7 +308,7 @@ def make_early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
     """Return a function that makes all comparisons, given each comparison's share of the error probability."""
-    compared = [(baseline, subject) for baseline in baselines for subject in find_subjects(baseline, gates, rules)]
+    compared = [(baseline, subject) for baseline in baselines for subject in list_subjects(baseline, gates, rules)]
 
     def make_all(share: float) -> list[EarlyComparison]:
         return [_make_comparison(baseline, subject, rules, share) for baseline, subject in compared]
@@ -342,7 +342,7 @@ def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateD
     ]
 
 
-def apply_early_verdicts(early: Mapping[str, Any], against: Against) -> Against:
+def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
     """Replace the final verdicts of a comparison with a baseline by the comparison's early decisions."""
     decided = {
         row["subject"]: row["verdict"]

@@ -97,7 +97,7 @@ class Gate:
     bare: bool = False  # Whether the gate's text omits the benchmark's name.
 
     @property
-    def wants_more(self) -> bool:
+    def is_higher_better(self) -> bool:
         """Whether higher values meet the gate."""
         return self.comparison.startswith(">") or (self.comparison == NO_WORSE and self.metric not in RESOURCES)
 
@@ -109,7 +109,7 @@ class Gate:
         """Tell whether an estimate meets the gate; with a confidence, the bound of its interval must meet the gate."""
         value: float | None = estimate.value
         if self.confidence is not None:
-            value = estimate.low if self.wants_more else estimate.high
+            value = estimate.low if self.is_higher_better else estimate.high
         return value is not None and COMPARISONS[self.comparison](value, self.threshold)
 
 
@@ -130,7 +130,7 @@ def parse_gate(text: str) -> Gate:
     condition = CONDITION.match(text, subject.end()) if subject else None
     ending = CONFIDENCE.fullmatch(text, condition.end()) if condition else None
     if not subject or not condition or not ending:
-        fault, meant = _find_fault(text, subject, condition), _correct_slip(text)
+        fault, meant = _locate_syntax_error(text, subject, condition), _suggest_correction(text)
         raise SettingsError(f"gate {text!r:.200} cannot be read{fault}{meant}; write {FORM}")
     tag, value = (subject[part] and subject[part].strip() for part in ("tag", "value"))
     if "" in {tag, value}:
@@ -163,7 +163,7 @@ def name_other_metric(text: str) -> str:
     return f"{text[:end]}_other{text[end:]}"
 
 
-def _correct_slip(text: str) -> str:
+def _suggest_correction(text: str) -> str:
     """Suggest a gate's text with one frequent mistake corrected; empty if no correction gives a valid gate."""
     for pattern, right in SLIPS.items():
         near = re.sub(pattern, right, text)
@@ -174,7 +174,7 @@ def _correct_slip(text: str) -> str:
     return ""
 
 
-def _find_fault(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
+def _locate_syntax_error(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
     """Name the column at which parsing a gate fails, and the expected text at this column."""
     at = condition.end() if condition else subject.end() if subject else 0
     wanted = "the end, or @95%" if condition else ">=, <=, >, < or 'no worse than RUN'" if subject else "a metric"
@@ -226,7 +226,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
     return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, names)}"
 
 
-def explain_bare(gate: Gate, benchmarks: Iterable[str]) -> str:
+def explain_unnamed(gate: Gate, benchmarks: Iterable[str]) -> str:
     """Explain that a gate must name its benchmark because the suite has several; empty if the benchmark is clear."""
     names = sorted(benchmarks)
     if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
@@ -285,7 +285,7 @@ def _decide_gate(gate: Gate, measured: Mapping[str, Measured], error_share: floa
         reason = f"no case of {gate.benchmark} ran{suggest_names(gate.benchmark, measured)}"
         reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
-    if reason := explain_bare(gate, measured):
+    if reason := explain_unnamed(gate, measured):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     return [decision for name in names for decision in _apply_gate(gate, name, measured[name], error_share)]
 
@@ -305,10 +305,10 @@ def _apply_gate(gate: Gate, name: str, measured: Measured, error_share: float) -
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.list_metrics() if gate.metric == "*" else (gate.metric,)
     decisions = [(metric, _decide_metric(gate, place, metric, measured, cases)) for metric in metrics]
-    return [_note_estimates(decision, metric, cases) for metric, decision in decisions]
+    return [_add_estimates_note(decision, metric, cases) for metric, decision in decisions]
 
 
-def _note_estimates(decision: GateDecision, metric: str, cases: Tally) -> GateDecision:
+def _add_estimates_note(decision: GateDecision, metric: str, cases: Tally) -> GateDecision:
     reasons = (decision.reason, describe_estimates(*count_estimates(metric, cases)))
     return replace(decision, reason="; ".join(filter(None, reasons)))
 
@@ -332,7 +332,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")
-    if gate.confidence is not None and not _has_width(estimate):
+    if gate.confidence is not None and not _is_wide(estimate):
         reason = "no interval can be given for it from so few cases, or from cases that are all the same"
         if metric in AMOUNTS:
             reason = "an amount has no interval below 30 independent cases, or if all are equal; leave out the @"
@@ -343,14 +343,14 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         return GateDecision(gate, subject, "no data", estimate, reason)
     if not gate.is_met_by(estimate):
         return GateDecision(gate, subject, "missed", estimate)
-    met = GateDecision(gate, subject, "met", estimate, _describe_direction(gate, measured.declared.get(metric)))
+    met = GateDecision(gate, subject, "met", estimate, _warn_of_direction(gate, measured.declared.get(metric)))
     missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != UNAFFORDABLE]
     return _decide_with_missing(gate, met, metric, measured, cases, missing) if missing else met
 
 
-def _describe_direction(gate: Gate, declared: Metric | None) -> str:
+def _warn_of_direction(gate: Gate, declared: Metric | None) -> str:
     """Warn that a gate's direction contradicts the metric's declaration; empty if gate and declaration agree."""
-    if declared is None or declared.range is None or gate.wants_more == (declared.better == "higher"):
+    if declared is None or declared.range is None or gate.is_higher_better == (declared.better == "higher"):
         return ""
     return f'the worst scores meet this gate, since {gate.metric} is declared with better="{declared.better}"'
 
@@ -359,14 +359,14 @@ def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
     """Change a met gate to `no data` unless the gate is met even with the worst values for the missing scores."""
-    ledger = _write_ledger(cases, missing)
+    ledger = _describe_counted_cases(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:
         reason = f"{ledger}; {metric} has no declared range, Metric(range=(0, 1)), so what they hide is not bounded"
         return replace(met, verdict="no data", reason=reason)
-    end = bounds[0] if gate.wants_more else bounds[1]
+    end = bounds[0] if gate.is_higher_better else bounds[1]
     if metric in measured.derived and met.estimate is not None:
-        worst = _mix_in_worst(met.estimate, end, len(missing) / len(cases))
+        worst = _estimate_with_worst(met.estimate, end, len(missing) / len(cases))
     else:
         worst = measured.estimate_metric(
             metric, measured.fill_missing(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
@@ -379,7 +379,7 @@ def _decide_with_missing(
     return replace(met, verdict="no data", reason=reason)
 
 
-def _mix_in_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
+def _estimate_with_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
     """Estimate a derived metric as a weighted mean of the estimate and the worst value, whose weight is `share`."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
@@ -388,7 +388,7 @@ def _mix_in_worst(estimate: Estimate, end: float, share: float) -> Estimate | No
     return Estimate.of(value, low, high, estimate.n)
 
 
-def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
+def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:
     """Describe how many cases were scored and why other cases were not, and name the first three unscored cases."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
@@ -401,7 +401,7 @@ def _write_ledger(cases: Tally, missing: Sequence[Row]) -> str:
     return f"{scored} of {write_count(len(cases), 'case')} scored, {', '.join(filter(None, parts))} ({names})"
 
 
-def _has_width(estimate: Estimate) -> bool:
+def _is_wide(estimate: Estimate) -> bool:
     """Tell whether an interval has a width; an interval of zero width comes from equal scores and is not valid."""
     if estimate.low is None or estimate.high is None:
         return False

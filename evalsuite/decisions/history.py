@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.comparison import ComparisonRules, find_subjects
+from evalsuite.decisions.comparison import ComparisonRules, list_subjects
 from evalsuite.decisions.gates import read_gates
 from evalsuite.decisions.measured import Measured, select_cases
-from evalsuite.decisions.quarantine import leave_out_quarantined, read_run_quarantine
+from evalsuite.decisions.quarantine import drop_quarantined, read_run_quarantine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import NonInferiority
 
 
-def compute_level(look: int, level: float = 0.05) -> float:
+def compute_test_level(look: int, level: float = 0.05) -> float:
     """Compute the significance level of the n-th test, level / (n (n + 1)); over all n, these levels sum to `level`.
 
     By Bonferroni's inequality, the probability of any false alarm in all tests is at most `level`. The inequality also
@@ -42,7 +42,7 @@ class ReferenceComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseEstimate:
     """One metric of one run."""
 
     run: str
@@ -58,7 +58,7 @@ class MetricHistory:
     """One metric over all releases, oldest first."""
 
     subject: ComparedMetric
-    releases: Sequence[Release]
+    releases: Sequence[ReleaseEstimate]
 
     def list_drifts(self, latest_only: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - named by its callers
         """Report each release that drifted from a reference."""
@@ -73,16 +73,16 @@ class MetricHistory:
         ]
 
 
-def trace_metrics(
+def track_metrics(
     runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
 ) -> list[MetricHistory]:
     """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = read_gates(runs[-1])
     # Leave out of each release the cases that were in quarantine when the release ran.
-    runs = [leave_out_quarantined(run, read_run_quarantine(run)) for run in runs]
-    references = [leave_out_quarantined(run, read_run_quarantine(runs[-1])) for run in references]
-    listed = list(find_subjects(runs[-1], gates, rules))
+    runs = [drop_quarantined(run, read_run_quarantine(run)) for run in runs]
+    references = [drop_quarantined(run, read_run_quarantine(runs[-1])) for run in references]
+    listed = list(list_subjects(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
         for reference in references
@@ -98,7 +98,7 @@ def _compare_releases(
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, ReferenceComparison]] = {}
     for look, run in enumerate(later, 1):
-        level = compute_level(look) / tests
+        level = compute_test_level(look) / tests
         against = compare_to_baseline(reference, run, gates, rules)
         own = {
             str(subject): ReferenceComparison(
@@ -118,9 +118,9 @@ def _compare_releases(
 
 def _describe_release(
     run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
-) -> Release:
+) -> ReleaseEstimate:
     name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
-    return Release(
+    return ReleaseEstimate(
         name,
         str(run.info.get("model") or ""),
         str(run.info.get("started") or ""),

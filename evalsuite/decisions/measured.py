@@ -139,7 +139,7 @@ class Measured:
         if self.gone and metric in tuple(self.derived):
             return tuple(row for row in cases if row.case in self.stored_missing.get(metric, ()))
         read: dict[str, set[object]] = {row.case: set() for row in cases}
-        self.derived[metric](Tally(tuple(row.with_scores(_ReadScores(row.scores, read[row.case])) for row in cases)))
+        self.derived[metric](Tally(tuple(row.with_scores(_SeenScores(row.scores, read[row.case])) for row in cases)))
         names = set().union(*read.values())
         return tuple(
             row
@@ -168,7 +168,7 @@ class Measured:
 WHOLE = object()  # Marks a metric that reads all scores of a case, in the set of the names that the metric reads.
 
 
-class _ReadScores(dict[str, float]):
+class _SeenScores(dict[str, float]):
     """A case's scores that record each access, to find out which scores a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:

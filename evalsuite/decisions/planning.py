@@ -8,20 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import (
-    Pair,
-    find_common_questions,
-    find_declaration,
-    find_subjects,
-    group_by_question,
-)
+from evalsuite.decisions.comparison import ScorePair, find_declaration, group_by_question, list_subjects, pair_questions
 from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.results.built_in import RESOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evalsuite.decisions.comparison import CommonQuestions, ComparedMetric, Compute
+    from evalsuite.decisions.comparison import ComparedMetric, Compute, SharedQuestions
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally
@@ -39,7 +33,7 @@ class PlannedBenchmark:
     epochs: int  # The largest number of epochs of any sample.
 
 
-def count_asked(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
+def count_planned_cases(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
     """Count the cases, samples and epochs of each benchmark, given the benchmark and sample of each case."""
     epochs: dict[str, Counter[str]] = {}
     for benchmark, sample in cases:
@@ -90,17 +84,17 @@ class DetectableLoss:
             return None
 
     @property
-    def needed_epochs(self) -> int | None:
+    def epochs_needed(self) -> int | None:
         """Epochs needed in both runs to show the loss with the planned questions; None if unknown or unattainable."""
         return self.variance.count_epochs_needed(self.loss, self.questions) if self.noise_known else None
 
     @property
-    def with_twice_the_questions(self) -> float:
+    def loss_at_double_questions(self) -> float:
         """The smallest loss that would be detectable with twice the questions and the same number of epochs."""
         return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
 
     @property
-    def with_twice_the_epochs(self) -> float | None:
+    def loss_at_double_epochs(self) -> float | None:
         """The smallest loss detectable with twice the epochs in both runs; None if the epochs' variance is unknown."""
         if not self.noise_known:
             return None
@@ -154,17 +148,17 @@ def compute_detectable_losses(
     parts = {part.benchmark: part for part in asked}
     return [
         sight
-        for subject in find_subjects(baseline, gates)
+        for subject in list_subjects(baseline, gates)
         if subject.benchmark in parts and subject.metric not in RESOURCES
-        if (sight := _plan_metric(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
+        if (sight := _compute_metric_loss(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
     ]
 
 
-def _plan_metric(
+def _compute_metric_loss(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
-        return _plan_derived_metric(subject, asked, baseline, earlier, detect)
+        return _compute_derived_loss(subject, asked, baseline, earlier, detect)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scores = _group_scores(group_by_question(tally), subject.metric)
     width = _find_width(baseline, subject, scores)
@@ -179,24 +173,24 @@ def _plan_metric(
     return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
 
 
-def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[Pair]:
+def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[ScorePair]:
     """Pair the questions of two earlier runs; empty if the runs share fewer than two scored questions."""
     if earlier is None or subject.benchmark not in earlier.benchmarks:
         return []
-    pairs = find_common_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
+    pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
     return pairs if len(pairs) > 1 else []
 
 
-def _pair_epochs(tally: Tally, metric: str) -> list[Pair]:
+def _pair_epochs(tally: Tally, metric: str) -> list[ScorePair]:
     """Pair the scores of the first two scored epochs of each question."""
     pairs = []
     for rows in group_by_question(tally).values():
         scores = [score for row in rows if (score := get_score(row, metric)) is not None]
-        pairs += [Pair(rows[0], scores[0], scores[1])] if len(scores) > 1 else []
+        pairs += [ScorePair(rows[0], scores[0], scores[1])] if len(scores) > 1 else []
     return pairs
 
 
-def _simulate_candidates(pairs: Sequence[Pair], loss: float, width: float, questions: int) -> Calibration | None:
+def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
     """Simulate candidate runs with the planned number of questions, from pairs of scores for the same question."""
     from evalsuite.stats import compare_paired
 
@@ -213,7 +207,7 @@ def _simulate_candidates(pairs: Sequence[Pair], loss: float, width: float, quest
     return compared.calibrate(cases=questions)
 
 
-def _plan_derived_metric(
+def _compute_derived_loss(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     """Compute the smallest detectable loss of a metric over all cases; None if the metric declares no range."""
@@ -248,10 +242,10 @@ def _find_width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Seq
     limits = find_declaration(run, subject.benchmark, subject.metric).range
     if limits is not None:
         return limits[1] - limits[0]
-    return 1.0 if all(_is_share(epochs) for epochs in scores.values()) else None
+    return 1.0 if all(_are_shares(epochs) for epochs in scores.values()) else None
 
 
-def _is_share(scores: Iterable[float]) -> bool:
+def _are_shares(scores: Iterable[float]) -> bool:
     return all(score in {0.0, 1.0} for score in scores)
 
 
@@ -259,34 +253,34 @@ def _estimate_variance(
     subject: ComparedMetric,
     tally: Tally,
     scores: Mapping[Question, Sequence[float]],
-    pairs: Sequence[Pair],
+    pairs: Sequence[ScorePair],
     width: float,
 ) -> tuple[DifferenceVariance, str]:
     """Estimate a difference's variance from two earlier runs, from epochs, or by assuming that runs are independent."""
     from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
     within = estimate_within_variance(scores.values())
-    crowding = _compute_crowding(tally, subject.metric)
-    shares = crowding == 1 and all(_is_share(epochs) for epochs in scores.values())
+    crowding = _compute_design_effect(tally, subject.metric)
+    shares = crowding == 1 and all(_are_shares(epochs) for epochs in scores.values())
     if pairs:
-        spread = _compute_variance_of([pair.after - pair.before for pair in pairs])
+        spread = _compute_epoch_variance([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
         between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"
     elif within is not None:
         between, source = 0.0, "the baseline's epochs"
     else:
-        between = 2 * _compute_variance_of([epochs[0] for epochs in scores.values()])
+        between = 2 * _compute_epoch_variance([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
     dispersion = compute_dispersion([score for epochs in scores.values() for score in epochs], width)
     return DifferenceVariance(between, within or 0.0, shares, crowding, width, dispersion), source
 
 
-def _compute_variance_of(values: Sequence[float]) -> float:
+def _compute_epoch_variance(values: Sequence[float]) -> float:
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _compute_crowding(tally: Tally, metric: str) -> float:
+def _compute_design_effect(tally: Tally, metric: str) -> float:
     """Compute the factor (at least 1) by which questions that share a source increase the variance of a mean."""
     from evalsuite.stats import clustered_mean
 
@@ -315,12 +309,12 @@ def estimate_derived_variance(
     """
     from evalsuite.stats.power import DifferenceVariance
 
-    pair = find_common_questions(earlier, tally) if earlier is not None else None
+    pair = pair_questions(earlier, tally) if earlier is not None else None
     if pair is not None and len(pair.shared) > 1:
         common, alone = pair, False
         source = f"{len(pair.shared)} questions of two earlier runs"
     else:
-        common, alone = find_common_questions(tally, tally), True
+        common, alone = pair_questions(tally, tally), True
         source = "the baseline's cases, as if two runs had nothing in common: too cautious"
     error = _compute_squared_error(compute, common, alone=alone)
     if error is None:
@@ -328,7 +322,7 @@ def estimate_derived_variance(
     return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source
 
 
-def _compute_squared_error(compute: Compute, common: CommonQuestions, *, alone: bool) -> float | None:
+def _compute_squared_error(compute: Compute, common: SharedQuestions, *, alone: bool) -> float | None:
     """Compute the squared jackknife error of the metric or, unless `alone`, of its difference between the runs."""
     values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)

@@ -115,7 +115,7 @@ def read_run_quarantine(run: Run) -> Quarantine:
     return restore_quarantine(run.info.get("quarantine"))
 
 
-def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
+def drop_quarantined(run: Run, quarantine: Quarantine) -> Run:
     """Copy a run without the cases in quarantine; `info["quarantined"]` counts the removed cases by benchmark."""
     if not quarantine.entries:
         return run
@@ -127,7 +127,7 @@ def leave_out_quarantined(run: Run, quarantine: Quarantine) -> Run:
     return replace(run, benchmarks=benchmarks, info={**run.info, "quarantined": held})
 
 
-def write_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
+def list_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
     """Yield remarks for the verdict: the cases that were left out, and the entries that have no effect."""
     if not quarantine.entries:
         return
@@ -145,10 +145,10 @@ def write_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
         }
     for entry in quarantine.ended:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
-    yield from _find_unused(run, quarantine, named)
+    yield from _list_unused_entries(run, quarantine, named)
 
 
-def _find_unused(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEntry]) -> Iterator[str]:
+def _list_unused_entries(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEntry]) -> Iterator[str]:
     """Report entries that match no case, except entries whose cases a partial run may have left out."""
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:

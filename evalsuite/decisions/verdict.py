@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
-from evalsuite.core.option_values import parse_changes
+from evalsuite.core.option_values import parse_accepted_changes
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import ASSERTS
 from evalsuite.decisions.baseline import compare_to_baselines
-from evalsuite.decisions.comparison import LOSS, Against, ComparisonRules
+from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules
 from evalsuite.decisions.early_stops import (
     CONFIDENCE,
     apply_early_gates,
@@ -24,9 +24,9 @@ from evalsuite.decisions.early_stops import (
     compute_final_confidence,
     explain_shortening,
 )
-from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, explain_bare, parse_gates, read_gates
+from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, explain_unnamed, parse_gates, read_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured, group_repeated_samples, has_sample_passed, select_cases
-from evalsuite.decisions.quarantine import leave_out_quarantined, read_run_quarantine, write_quarantine_remarks
+from evalsuite.decisions.quarantine import drop_quarantined, list_quarantine_remarks, read_run_quarantine
 from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores
 from evalsuite.results.run_folders import explain_interruption
 from evalsuite.results.runs import get_failure
@@ -62,7 +62,9 @@ class Verdict:
     counts: Mapping[Outcome, int]
     # One line per cause of the run's own errors, which nothing excuses; these lines also come first in `reasons`.
     faults: tuple[str, ...] = ()
-    against: Sequence[Against] = ()  # The comparisons with the baselines, in the order in which the user named them.
+    against: Sequence[
+        BaselineComparison
+    ] = ()  # The comparisons with the baselines, in the order in which the user named them.
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The comment,
@@ -95,18 +97,18 @@ WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
 
 
 @dataclass(frozen=True, slots=True)
-class _Findings:
+class _VerdictFacts:
     """The facts that determine a run's status."""
 
     run: Run
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
-    against: Sequence[Against]
+    against: Sequence[BaselineComparison]
     # A text with the number of selected cases, for each benchmark of which only some cases were selected.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _explain_incomplete(findings: _Findings) -> Iterator[str]:
+def _explain_incomplete(findings: _VerdictFacts) -> Iterator[str]:
     stopped = explain_interruption(findings.run.info)
     # Leave out faults of the run itself, because the verdict's first line already states these faults.
     if stopped and stopped != findings.run.info.get("fault"):
@@ -122,12 +124,12 @@ def _explain_incomplete(findings: _Findings) -> Iterator[str]:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
     for against in findings.against:
-        yield from against.list_lacking()
-        if narrowed := _join_narrowed(findings.narrowed, [subject.benchmark for subject, *_ in against.found]):
+        yield from against.list_incomparable()
+        if narrowed := _describe_narrowed(findings.narrowed, [subject.benchmark for subject, *_ in against.found]):
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
-def _find_reasons(findings: _Findings) -> Iterator[tuple[Status, str, Sequence[str]]]:
+def _find_reasons(findings: _VerdictFacts) -> Iterator[tuple[Status, str, Sequence[str]]]:
     """Yield each status with its headline and its reasons (perhaps none), the most serious status first."""
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
     yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete(findings)]
@@ -154,8 +156,8 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
 def judge_run(run: Run, *baselines: Run) -> Verdict:
     """Decide on a run by its records and settings, and by its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), read_run_quarantine(run)
-    named, earlier = read_gates(run), [leave_out_quarantined(baseline, quarantine) for baseline in baselines]
-    findings = _collect_findings(leave_out_quarantined(run, quarantine), earlier, named)
+    named, earlier = read_gates(run), [drop_quarantined(baseline, quarantine) for baseline in baselines]
+    findings = _collect_verdict_facts(drop_quarantined(run, quarantine), earlier, named)
     # With --partial, only the cases determine the status; comparisons are shown but do not affect the status.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
     faults = list_faults(run)
@@ -178,16 +180,16 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         against,
         explain_shortening(settings.get("shard"), run.info.get("early"), left_open),
         (
-            *write_quarantine_remarks(run, quarantine),
+            *list_quarantine_remarks(run, quarantine),
             *undecided,
             *(run.info.get("remarks") or ()),
-            *(line for each in against for line in each.write_remarks()),
+            *(line for each in against for line in each.list_remarks()),
         ),
     )
     return replace(verdict, id=_hash_verdict(verdict, run))
 
 
-def _qualify_headline(findings: _Findings) -> Iterator[str]:
+def _qualify_headline(findings: _VerdictFacts) -> Iterator[str]:
     """Yield additions to the headline of a good or incomplete run, such as a shortage of cases."""
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
@@ -235,27 +237,27 @@ def list_faults(run: Run) -> tuple[str, ...]:
     )
 
 
-def _collect_findings(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _Findings:
+def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _VerdictFacts:
     settings, early = run.info.get("settings", {}), run.info.get("early")
     narrowed = {} if settings.get("partial") else _describe_partial_selection(run)
     gates = [
-        gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_left_out(gate, run)
+        gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_uncollected(gate, run)
     ]
     if settings.get("shard"):
         # The gates of a shard are decided after all shards have been merged.
-        return _Findings(run, gates, (), ())
+        return _VerdictFacts(run, gates, (), ())
     against = compare_to_baselines(baselines, run, gates, read_comparison_rules(settings))
     if early:
         against = [apply_early_verdicts(early, each) for each in against]
-    decided = [_decide_against(gate, run, against) for gate in gates if gate.than]
+    decided = [_decide_baseline_gate(gate, run, against) for gate in gates if gate.than]
     own = _decide_run_gates(run, [gate for gate in gates if not gate.than])
-    decisions = [_mark_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
-    return _Findings(run, gates, decisions, against, narrowed)
+    decisions = [_note_partial_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
+    return _VerdictFacts(run, gates, decisions, against, narrowed)
 
 
-def _decide_against(gate: Gate, run: Run, against: Sequence[Against]) -> list[GateDecision]:
+def _decide_baseline_gate(gate: Gate, run: Run, against: Sequence[BaselineComparison]) -> list[GateDecision]:
     """Decide a gate against its baseline; the name `baseline` means every baseline of the run."""
-    if reason := explain_bare(gate, run.benchmarks):
+    if reason := explain_unnamed(gate, run.benchmarks):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     named = zip(run.baselines, against, strict=False)
     decisions = [
@@ -278,22 +280,22 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
     return found
 
 
-def _join_undecided(findings: _Findings) -> str:
+def _join_undecided(findings: _VerdictFacts) -> str:
     """Return the headline of a run whose gates are undecided because only some cases were selected, or ""."""
     reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
     return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
 
 
-def _join_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
+def _describe_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
     return ", ".join(narrowed[name] for name in dict.fromkeys(benchmarks) if name in narrowed)
 
 
-def _mark_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
+def _note_partial_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
     """Add a remark on samples to a gate's decision; decide `no data` if only some cases ran or a price is unknown."""
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
-    if selected := _join_narrowed(narrowed, about):
+    if selected := _describe_narrowed(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
     if unpriced := _find_unpriced_model(run, gate.metric):
         reason = f"no price of {unpriced} is known: run with --price {unpriced}=PROMPT/COMPLETION"
@@ -323,7 +325,7 @@ def _describe_quarantine(run: Run, benchmark: str) -> str:
     return f"{write_count(held, 'case')} in quarantine" if held else ""
 
 
-def _choose_status(findings: _Findings) -> tuple[Status, str, tuple[str, ...]]:
+def _choose_status(findings: _VerdictFacts) -> tuple[Status, str, tuple[str, ...]]:
     """Find the most serious status that has reasons; return its headline and the reasons of all statuses."""
     found = [(status, headline, lines) for status, headline, lines in _find_reasons(findings) if lines]
     if not found:
@@ -343,12 +345,12 @@ def read_comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
         losses.get("*", LOSS),
         losses,
         settings.get("min_paired", 0.9),
-        compute_final_confidence(CONFIDENCE) if _may_end_early(settings) else CONFIDENCE,
-        frozenset(name for text in settings.get("accept_change", ()) for name in parse_changes(text)),
+        compute_final_confidence(CONFIDENCE) if _can_end_early(settings) else CONFIDENCE,
+        frozenset(name for text in settings.get("accept_change", ()) for name in parse_accepted_changes(text)),
     )
 
 
-def _may_end_early(settings: Mapping[str, Any]) -> bool:
+def _can_end_early(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
 
 
@@ -358,7 +360,7 @@ def _name_metric(decision: GateDecision) -> str:
     return f" by {decision.subject}" if wide else ""
 
 
-def _is_left_out(gate: Gate, run: Run) -> bool:
+def _is_uncollected(gate: Gate, run: Run) -> bool:
     """Tell whether a gate lacks cases because this session did not collect the files with the gate's benchmark.
 
     A gate on a benchmark that is declared nowhere is not left out, because the name may be misspelt or outdated.
@@ -380,7 +382,7 @@ def _has_cases(gate: Gate, run: Run) -> bool:
 
 def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
-    share, early_end = settings.get("max_error_share", 0.01), _may_end_early(settings)
+    share, early_end = settings.get("max_error_share", 0.01), _can_end_early(settings)
     measured, decisions = measure_run(run), []
     for gate in gates:
         last = gate

@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import AGREEMENT
-from evalsuite.core.declarations import describe_place
+from evalsuite.core.declarations import format_declaration_place
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
-from evalsuite.gateway.faults import Faults
+from evalsuite.gateway.faults import FaultInjector
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class BoundBenchmark:
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # The scorers, in the order of their declaration.
     sorted_scorers: ScorerGroups  # The same scorers, grouped by how they run.
     declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
-    faults: Faults  # Faults to inject into the model's calls.
+    faults: FaultInjector  # Faults to inject into the model's calls.
 
     @property
     def name(self) -> str:
@@ -87,13 +87,13 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         setup,
         epochs,
         nodeid,
-        describe_place(benchmark, nodeid),
+        format_declaration_place(benchmark, nodeid),
         _add_checker_agreement(dataset, setup.data, sorted_scorers),
         solver,
         scorers,
         sorted_scorers,
         _make_declared_metrics(benchmark, scorers),
-        Faults.parse_faults([*settings.inject, *declaration.faults], settings.seed),
+        FaultInjector.parse_faults([*settings.inject, *declaration.faults], settings.seed),
     )
 
 
@@ -161,9 +161,9 @@ def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: Score
 
 def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
     """Replace samples by the traces in a file of answers; take target and tags from the sample with the same id."""
-    from evalsuite.models.answers import read_answers
+    from evalsuite.models.answers import read_answers_file
 
-    traces = read_answers(file).list_traces(benchmark)
+    traces = read_answers_file(file).list_traces(benchmark)
     if not traces:
         return dataset
     known = {sample.id: sample for sample in dataset.samples}

@@ -16,8 +16,8 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Sample, Score, Transcript, Usage
 from evalsuite.engine.fingerprints import compute_planned_fingerprints
-from evalsuite.engine.scoring import CaseScores, NotedScore, get_callable_name, read_score_value, run_rule_scorer
-from evalsuite.gateway.faults import TAG, write_fault_tag
+from evalsuite.engine.scoring import ScoresByName, ScoreWithNote, convert_score, get_callable_name, run_rule_scorer
+from evalsuite.gateway.faults import TAG, format_fault_tag
 from evalsuite.journal.planned import digest_fingerprints
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class CaseFindings:
                 )
             score = given if isinstance(given, Score) else Score(given)
             range_ = bound.find_range(name) if bound is not None else None
-            self.scores[name] = read_score_value(name, score.value, scorer_name, range_)
+            self.scores[name] = convert_score(name, score.value, scorer_name, range_)
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note
@@ -119,14 +119,14 @@ class CaseFindings:
             )
         return self.solved.transcript
 
-    def get_scores(self, case: Case) -> CaseScores:
+    def get_scores(self, case: Case) -> ScoresByName:
         """Return the scores for the fixture `scores`; a score's repr contains the scorer's note."""
         self.get_transcript(case)
         notes = self.notes
         scores = {
-            name: NotedScore(value, notes[name]) if name in notes else value for name, value in self.scores.items()
+            name: ScoreWithNote(value, notes[name]) if name in notes else value for name, value in self.scores.items()
         }
-        return CaseScores(scores, self.read)
+        return ScoresByName(scores, self.read)
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
         """Record an exception of a case; return whether the case thereby missed its threshold."""
@@ -163,7 +163,7 @@ class CaseFindings:
         tags = case.sample.tags
         if case.bound.faults:
             met = list(solved.faults) if solved else []
-            self.facts["faults"], tags = met, {**tags, TAG: write_fault_tag(met)}
+            self.facts["faults"], tags = met, {**tags, TAG: format_fault_tag(met)}
         transcript = (solved.transcript if solved else None) or self.conversation
         return Record(
             case=name,
@@ -186,7 +186,7 @@ class CaseFindings:
             simulator_usage=solved.simulator_usage if solved else Usage(),
             seconds=round(solved.seconds, 3) if solved else 0.0,
             solving_seconds=round(solved.solving_seconds, 6) if solved else 0.0,
-            input=write_input(case.sample),
+            input=format_input(case.sample),
             target=case.sample.target,
             transcript=transcript and replace(transcript, facts=_drop_large_state(transcript.facts)),
             logs=self.logs,
@@ -195,7 +195,7 @@ class CaseFindings:
 
 
 @contextmanager
-def lend_model(
+def provide_model(
     models: RunModels,
     loop: AbstractEventLoop,
     case: Case | None,
@@ -228,7 +228,7 @@ def lend_model(
                 findings.conversation = model.log.transcript()
 
 
-def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
+def explain_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
     """Find the reason why a missed threshold does not fail the session: `quarantine`, `gate`, `epochs` or None."""
     from evalsuite.decisions.gates import parse_gates
 
@@ -254,7 +254,7 @@ def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 
-def write_input(sample: Sample) -> str:
+def format_input(sample: Sample) -> str:
     """Return a sample's input as text; a conversation is written message by message."""
     if isinstance(sample.input, str):
         return sample.input
@@ -297,7 +297,7 @@ class KeptRecord(NamedTuple):
 LONGEST_VALUE = 240  # Maximum characters of a shown value, as in pytest.
 
 
-def read_statement(lines: Sequence[str], number: int) -> str:
+def get_statement_source(lines: Sequence[str], number: int) -> str:
     """Return the source of the statement that contains a line, or the line alone if the source cannot be parsed."""
     node = _find_statement(lines, number)
     if node is None:

@@ -98,7 +98,7 @@ class Case:
             self.beyond,
         )
 
-    def with_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
+    def add_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
         """Return the case with a test's parameters in the sample's metadata; texts and numbers also become tags."""
         plain = {name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)}
         sample = self.sample
@@ -121,7 +121,7 @@ class ShardAssignment:
         self._part, self._parts = parse_shard(shard) if shard else (1, 1)
         self._numbers: dict[tuple[str, str], int] = {}
 
-    def is_assigned_here(self, benchmark: str, sample: str) -> bool:
+    def is_in_shard(self, benchmark: str, sample: str) -> bool:
         """Tell whether this machine runs a sample; the first call for a sample assigns its shard."""
         if self._parts == 1:
             return True
@@ -145,14 +145,14 @@ def make_cases(
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
     # Keep all canaries (cases that test the judge), because they need no model call and are more reliable together.
-    limit = None if every and all(_is_canary(source) for source in every) else limit
+    limit = None if every and all(_has_canary_mark(source) for source in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
-    if goes_on and len({_write_id_without_mode(sample) for sample in every}) == len(every):
+    if goes_on and len({_remove_mode_from_id(sample) for sample in every}) == len(every):
         samples = every
     # Assign every sample to a shard, including samples that -k excludes.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
-    own = [sample for sample in samples if deal.is_assigned_here(bound.name, sample.id)]
+    own = [sample for sample in samples if deal.is_in_shard(bound.name, sample.id)]
     asked = [
         (sample, epoch, make_id(sample.id, epoch if bound.epochs > 1 else None))
         for sample in own or samples[:1]
@@ -176,7 +176,7 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
     return read
 
 
-def _is_canary(source: SampleSource) -> bool:
+def _has_canary_mark(source: SampleSource) -> bool:
     return isinstance(source, Sample) and CANARY in source.tags
 
 
@@ -189,13 +189,13 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
         return samples
     questions: dict[str, list[int]] = {}
     for index, sample in enumerate(samples):
-        questions.setdefault(_write_id_without_mode(sample), []).append(index)
+        questions.setdefault(_remove_mode_from_id(sample), []).append(index)
     shuffled = random.Random(seed).sample(list(questions.values()), len(questions))  # noqa: S311 - not a secret
     chosen = [index for question in shuffled for index in question][:limit]
     return [samples[index] for index in sorted(chosen)]
 
 
-def _write_id_without_mode(sample: SampleSource) -> str:
+def _remove_mode_from_id(sample: SampleSource) -> str:
     # If a benchmark runs in several modes, the id of each sample ends with the mode.
     if not isinstance(sample, Sample):
         return sample.id
@@ -223,14 +223,14 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
         return (case.epoch, case.beyond) if case is not None else (0, False)
 
     ordered = list(items)
-    if settings.may_end_early:
+    if settings.can_end_early:
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
         ordered.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
         # Put samples within --limit first, then further samples, because new samples are more informative than further
         # epochs.
         ordered.sort(key=find_stage)
-        from evalsuite.decisions.early_stops import spread_items
+        from evalsuite.decisions.early_stops import spread_over_workers
 
-        ordered = list(spread_items(ordered, workers))
+        ordered = list(spread_over_workers(ordered, workers))
     return ordered

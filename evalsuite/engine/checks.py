@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, Faults
+from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, FaultInjector
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, needs_outside_code, open_backend
 
 if TYPE_CHECKING:
@@ -37,21 +37,21 @@ def find_default_model() -> str | None:
     return DEFAULT if installed else None
 
 
-def demand_model(name: str | None) -> str:
+def require_model(name: str | None) -> str:
     """Return the model's name; raise a `SettingsError` if no model is named."""
     if name is None:
         raise SettingsError(NO_MODEL)
     return name
 
 
-def check_model_can_be_called(settings: Settings, model: str | None) -> None:
+def check_callability(settings: Settings, model: str | None) -> None:
     """Check, before cases are made, that the model can be called; to be called where the keys are."""
     if settings.replay or needs_outside_code(model or ""):
         return
     if settings.gateway:
-        open_backend(demand_model(model), settings.model_base_url)
+        open_backend(require_model(model), settings.model_base_url)
     else:
-        _check_model(demand_model(model), settings.model_base_url, settings)
+        _check_model(require_model(model), settings.model_base_url, settings)
 
 
 def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
@@ -67,7 +67,7 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     from evalsuite.results.runs import load_run
 
     parse_gates(settings.gate)
-    Faults.parse_faults(settings.inject, settings.seed)
+    FaultInjector.parse_faults(settings.inject, settings.seed)
     if settings.price:
         from evalsuite.gateway.spend import read_prices
 
@@ -79,7 +79,7 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     for baseline in settings.baseline:
         # Read the baseline now, so that a damaged baseline is reported before any paid call.
         load_run(find_run_folder(root / settings.reports, baseline))
-    if settings.may_end_early and not settings.gate:
+    if settings.can_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
     if settings.max_cost is not None:
         from evalsuite.gateway.spend import explain_unknown_price
@@ -124,7 +124,7 @@ def _check_models(settings: Settings, named: AbstractSet[str]) -> None:
         _check_gateway_services(settings, named)
         return
     for model, base_url in _list_models(settings, named):
-        _check_model(demand_model(model), base_url, settings)
+        _check_model(require_model(model), base_url, settings)
     if settings.batch and named:
         _check_batch_support(settings)
 
@@ -145,7 +145,7 @@ def _check_batch_support(settings: Settings) -> None:
 
     credentials = make_credentials(settings)
     for name, base_url in dict.fromkeys(_list_models(settings, {"model", "judge_model", "user_model"})):
-        model = demand_model(name)
+        model = require_model(name)
         check_interface(model, open_backend(model, base_url, credentials))
 
 
@@ -156,7 +156,7 @@ def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None
 
     services = parse_services(settings.gateway or "")
     if "model" in named:
-        open_backend(demand_model(settings.model), settings.model_base_url)
+        open_backend(require_model(settings.model), settings.model_base_url)
     if named:
         check_services(services)
 
@@ -245,11 +245,11 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, explain_bare, parse_gates, suggest_names
+    from evalsuite.decisions.gates import JUDGE, explain_unnamed, parse_gates, suggest_names
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
-        if reason := explain_bare(gate, names):
+        if reason := explain_unnamed(gate, names):
             return f"--gate '{gate.text}': {reason}"
         if gate.benchmark not in {"*", JUDGE, *names}:
             return (

@@ -115,7 +115,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     Raises:
         SettingsError: the declaration is invalid.
     """
-    _demand_plugin()
+    _require_plugin()
     given: object = name
     if not isinstance(given, str | Benchmark):
         raise SettingsError("@benchmark needs arguments: write @benchmark('name', samples, solver=..., scorers=[...])")
@@ -250,7 +250,7 @@ def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measu
     }
 
 
-def _demand_plugin() -> None:
+def _require_plugin() -> None:
     """Raise a short error if pytest collects the declaring file without evalsuite's plugin."""
     pytest: Any = sys.modules.get("pytest")
     if pytest and "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FIRST = (1, False)  # The stage of the first cases; a stage is the pair (epoch, whether the case is beyond `--limit`).
 
 
-class EarlyEnding:
+class EarlyStopper:
     """Decides gates on results in the planned order, and ends the session when all gates are decided.
 
     Using results in the order of arrival would bias the decision, because fast answers would count first.
@@ -26,7 +26,7 @@ class EarlyEnding:
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
         self._stop = stop
-        self._tests = _make_early_stop(settings, gates, reports) if settings.may_end_early else None
+        self._tests = _make_early_decisions(settings, gates, reports) if settings.can_end_early else None
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
@@ -46,7 +46,7 @@ class EarlyEnding:
         """Whether the session was ended early on purpose."""
         return self.decided or bool(self._open)
 
-    def end_for_budget(self) -> None:
+    def end_over_budget(self) -> None:
         """End a session with --until-decided because the budget is spent; the existing results count."""
         if self._goes_on:
             self._end_undecided("the money is spent")
@@ -78,9 +78,9 @@ class EarlyEnding:
     def _end_if_decided(self, tests: EarlyDecisions) -> None:
         # Results count in the planned order, so the stages before the next awaited item are complete.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
-        if epoch > 1 and not tests.helped_by_epochs:
+        if epoch > 1 and not tests.can_use_epochs:
             self._end_undecided("more epochs would decide nothing more")
-        elif beyond and not tests.helped_by_samples:
+        elif beyond and not tests.can_use_samples:
             self._end_undecided("more samples than --limit would decide nothing more")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:
@@ -98,7 +98,7 @@ class EarlyEnding:
         return facts | ({"open": self._open} if self._open else {})
 
 
-def _make_early_stop(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
+def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
     from evalsuite.decisions.early_stops import EarlyDecisions, make_early_comparisons
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.results.run_folders import find_run_folder

@@ -24,20 +24,20 @@ from evalsuite.core.keywords import refuse_unknown
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.engine.bound import bind_benchmark
-from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, lend_model
+from evalsuite.engine.case_record import CaseFindings, describe_assertion, explain_excuse, provide_model
 from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
-    check_model_can_be_called,
-    demand_model,
+    check_callability,
     find_missing_judge,
     find_missing_sandbox,
     find_unmet_option,
+    require_model,
 )
 from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
 from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.open_run import OpenRun
 from evalsuite.engine.preparation import MODELS, prepare_run
-from evalsuite.engine.solving import CaseQueue, Prefetcher, RunModels, compute_window
+from evalsuite.engine.solving import Prefetcher, RunModels, UpcomingCases, compute_window_size
 from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.results.run_folders import REPORT
 from evalsuite.results.runs import Run
@@ -166,9 +166,9 @@ class EvaluatedRun(Run):
 
     def _repr_html_(self) -> str:
         """Show verdict and metrics in a notebook."""
-        from evalsuite.output.reports.write import make_first_screen
+        from evalsuite.output.reports.write import make_short_html
 
-        return make_first_screen(self.wait(), self.report)
+        return make_short_html(self.wait(), self.report)
 
 
 class _Evaluation:
@@ -201,10 +201,10 @@ class _Evaluation:
 
     def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
         settings, deal = self._settings, ShardAssignment(self._settings.shard)
-        check_model_can_be_called(settings, self._spec.model)
+        check_callability(settings, self._spec.model)
         bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
         cases, _ = make_cases(bound, settings, deal)
-        cases = [case for case in cases if deal.is_assigned_here(bound.name, case.source.id)]
+        cases = [case for case in cases if deal.is_in_shard(bound.name, case.source.id)]
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (
@@ -223,8 +223,8 @@ class _Evaluation:
             for case in self.cases
         )
         # Keep the plan in memory only if the run may end early.
-        plan = list(plan) if settings.may_end_early else plan
-        order = [planned.case for planned in plan] if settings.may_end_early else []
+        plan = list(plan) if settings.can_end_early else plan
+        order = [planned.case for planned in plan] if settings.can_end_early else []
         try:
             return OpenRun(
                 self._spec,
@@ -269,11 +269,11 @@ class _Evaluation:
 
     def _run_cases(self) -> None:
         background = self.run.access.background
-        models = RunModels(self.run.access.gateway, self._settings, demand_model(self._spec.model))
+        models = RunModels(self.run.access.gateway, self._settings, require_model(self._spec.model))
         # All cases have the same benchmark and so the same solver (or no solver).
         is_solved = self.cases[0].bound.solver is not None
-        queue = CaseQueue(self.cases if is_solved else ())
-        prefetcher = Prefetcher(background, models, queue, compute_window(self._settings))
+        queue = UpcomingCases(self.cases if is_solved else ())
+        prefetcher = Prefetcher(background, models, queue, compute_window_size(self._settings))
         notices, shown = self.run.access.gateway.notices, 0
         try:
             with _make_progress_bar(self.cases[0].bound.name, len(self.cases)) as bar:
@@ -335,7 +335,7 @@ class _Evaluation:
         if fixture == "scores":
             return findings.get_scores(case)
         loop = self.run.access.background.loop
-        asked = lent.enter_context(lend_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
+        asked = lent.enter_context(provide_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
     def _note_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
@@ -344,7 +344,7 @@ class _Evaluation:
             return
         message = describe_assertion(error) if isinstance(error, AssertionError) else str(error)
         if findings.note_error(error, message, in_test=in_test):
-            findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
+            findings.excused = explain_excuse(case, self._settings, self._spec.quarantine)
 
 
 def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:

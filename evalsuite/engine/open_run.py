@@ -18,8 +18,8 @@ from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.case_record import KeptRecord
 from evalsuite.engine.checks import find_unpriced_models
-from evalsuite.engine.early_end import EarlyEnding
-from evalsuite.engine.span_export import SpanExport
+from evalsuite.engine.early_end import EarlyStopper
+from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
 from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, find_run_folder, make_run_folder
@@ -82,9 +82,9 @@ class RunGateway:
         else:
             answers = self._journal.answers
             if self._settings.batch:
-                from evalsuite.journal.batches import Batches
+                from evalsuite.journal.batches import StoredBatches
 
-                Batches(self._journal.database).mark_unbilled()
+                StoredBatches(self._journal.database).mark_unbilled()
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
@@ -100,9 +100,9 @@ class RunGateway:
             return RemoteBackend(backend, parse_services(self._settings.gateway))
         if self._pending is not None:
             from evalsuite.batches.backend import wrap_in_batches
-            from evalsuite.journal.batches import Batches
+            from evalsuite.journal.batches import StoredBatches
 
-            return wrap_in_batches(backend, model, Batches(self._journal.database), self._pending)
+            return wrap_in_batches(backend, model, StoredBatches(self._journal.database), self._pending)
         return backend
 
     def _make_pending_batches(self, on_detached: Callable[[str], None]) -> PendingBatches:
@@ -128,13 +128,13 @@ class RunGateway:
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
         """Answer a worker's request; the text None means that the worker has ended."""
-        self._find_channel_server(channel).receive(text)
+        self._get_channel_server(channel).receive(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
         """Make a worker end after its current case."""
-        self._find_channel_server(channel).stop(reason)
+        self._get_channel_server(channel).stop(reason)
 
-    def _find_channel_server(self, channel: Any) -> ChannelServer:
+    def _get_channel_server(self, channel: Any) -> ChannelServer:
         from evalsuite.gateway.channel import ChannelServer
 
         with self._lock:
@@ -151,13 +151,13 @@ class RunGateway:
 
     async def _release_batches(self, pending: PendingBatches) -> None:
         """End the calls that wait for a batch, which would delay the end; the next session collects the answers."""
-        from evalsuite.journal.batches import Batches
+        from evalsuite.journal.batches import StoredBatches
 
         pending.release()
-        Batches(self._journal.database).delete_stored()
+        StoredBatches(self._journal.database).delete_stored()
 
 
-class Watchers(Protocol):
+class RunWatcher(Protocol):
     """Receives a run's records and verdict, and may add sections to its report."""
 
     @property
@@ -209,7 +209,7 @@ class OpenRun:
         selection: Mapping[str, Any],
         live: Mapping[str, Benchmark],
         stop: Callable[[str], None],
-        watchers: Watchers | None = None,
+        watchers: RunWatcher | None = None,
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
@@ -217,7 +217,7 @@ class OpenRun:
         unpriced = {} if settings.gateway or settings.replay else find_unpriced_models(settings)
         self._info = {**spec.make_info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
         self._gates = parse_gates(settings.gate)
-        self.early = EarlyEnding(settings, self._gates, spec.reports_folder, stop)
+        self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop)
         self.early.set_order(order, cases)
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
@@ -232,7 +232,7 @@ class OpenRun:
         self.detached = self.aside = ""
         self._open_files(cases)
         try:
-            self._spans = SpanExport(self.folder.name) if settings.otel else None
+            self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
             self.access = RunGateway(
                 settings, spec.reports_folder, self.journal, self._stop_hopeless_run, self._detach_run
             )
@@ -251,16 +251,16 @@ class OpenRun:
             return None
 
     def _open_files(self, cases: Iterable[PlannedCase]) -> None:
-        from evalsuite.journal.lease import Lease
+        from evalsuite.journal.lease import RunLock
 
         settings, reports = self._spec.settings, self._spec.reports_folder
         if settings.resume:
             self.folder = find_run_folder(reports, settings.resume)
         else:
             self.folder = make_run_folder(reports, settings.run, self._spec.model or "", self._started)
-        self._lease = self._spec.lease or Lease(self.folder.path)
+        self._lease = self._spec.lease or RunLock(self.folder.path)
         try:
-            self._lease.write_holder(platform.node(), _write_timestamp(self._started))
+            self._lease.write_holder(platform.node(), _format_timestamp(self._started))
             self._write_run_info()
             self.journal = self._open_journal(cases)
         except BaseException:
@@ -277,7 +277,7 @@ class OpenRun:
         try:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
-            journal.begin_session(_write_timestamp(self._started), self._info["command"])
+            journal.begin_session(_format_timestamp(self._started), self._info["command"])
             journal.store_plan(cases)
         except BaseException:
             journal.close()
@@ -285,7 +285,7 @@ class OpenRun:
         return journal
 
     def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
-        self.folder.write_info({"started": _write_timestamp(self._started), **self._info, **(facts or {})})
+        self.folder.write_info({"started": _format_timestamp(self._started), **self._info, **(facts or {})})
 
     def _close_files(self) -> None:
         self.journal.close()
@@ -326,7 +326,7 @@ class OpenRun:
         if not self.early.is_possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
             return
         plain = json.loads(kept.line)
-        self._note_scores(plain)
+        self._check_gated_metrics(plain)
         if self.early.is_possible:
             self._count_record(decode_record(kept.line))
 
@@ -356,10 +356,10 @@ class OpenRun:
         # Ignore skipped cases (for example after the budget was spent), because a skipped case has no score.
         decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
-            self.early.end_for_budget()
+            self.early.end_over_budget()
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
-    def _note_scores(self, plain: Mapping[str, Any]) -> None:
+    def _check_gated_metrics(self, plain: Mapping[str, Any]) -> None:
         """Check that the gates' metrics exist, and note cases below their threshold for a rerun by `--lf`."""
         benchmark = plain["benchmark"]
         if plain["excused"] == "gate":
@@ -381,7 +381,7 @@ class OpenRun:
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
-        counted = self.journal.find_counted()
+        counted = self.journal.find_counted_records()
         if counted.missing and not (stopped or self.early.has_ended):
             stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
         # Whether the run's files or evalsuite itself, and not the model, ended the session.
@@ -396,7 +396,7 @@ class OpenRun:
             "remarks": [*_collect_remarks(self.journal, counted), *self._describe_unused_answers()],
             "other_failures": other_failures,
         }
-        self.journal.end_session(_write_timestamp(datetime.now(UTC)), stopped)
+        self.journal.end_session(_format_timestamp(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
@@ -414,14 +414,14 @@ class OpenRun:
         file = self._spec.settings.answers
         if not file:
             return
-        from evalsuite.models.answers import read_answers
+        from evalsuite.models.answers import read_answers_file
 
         asked = {
             (planned.benchmark, name)
             for planned in self.journal.list_planned()
             for name in (planned.sample, planned.tags.get("cluster", planned.sample))
         }
-        if unused := read_answers(file).list_unused(asked):
+        if unused := read_answers_file(file).list_unused(asked):
             count = write_count(len(unused), "answer")
             yield f"--answers {file}: {count} not scored, because no case asked for them, among them {unused[0]!r}"
 
@@ -440,7 +440,7 @@ class OpenRun:
         self._close_files()
 
 
-def _write_timestamp(moment: datetime) -> str:
+def _format_timestamp(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.journal.lease import Lease
+    from evalsuite.journal.lease import RunLock
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
@@ -48,7 +48,7 @@ class RunSpec:
     command: str = ""  # The command, without secrets.
     # The tests that the command selects; a run that resumes this run selects the same tests.
     selection: Mapping[str, Any] = field(default_factory=dict)
-    lease: Lease | None = None  # The lock on the resumed run; None for a new run.
+    lease: RunLock | None = None  # The lock on the resumed run; None for a new run.
     quarantine: Quarantine | None = None  # Cases excluded from decisions until a date; None without a quarantine file.
 
     @property
@@ -80,10 +80,10 @@ def prepare_run(
 ) -> RunSpec:
     """Take over the settings of an earlier run, and do the checks that are possible before collection."""
     settings = _add_file_prices(settings, root)
-    settings, selection = take_over_earlier_run(settings, root / settings.reports, selection)
-    lease = _take_lease(settings)
+    settings, selection = adopt_earlier_run(settings, root / settings.reports, selection)
+    lease = _lock_resumed_run(settings)
     try:
-        make_importable(settings, root)
+        add_root_to_path(settings, root)
         if runs:
             _build_program_environment(settings)
             if "reports" in settings.given:
@@ -115,22 +115,22 @@ def _add_file_prices(settings: Settings, root: Path) -> Settings:
     return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
 
 
-def take_over_earlier_run(
+def adopt_earlier_run(
     settings: Settings, reports: Path, selection: Mapping[str, Any]
 ) -> tuple[Settings, Mapping[str, Any]]:
     """Take settings and selection from the resumed or replayed run, except values that the user gave."""
     name = settings.resume or settings.replay
     if not name:
         return settings, selection
-    from evalsuite.gateway.concealment import demand_secrets
+    from evalsuite.gateway.concealment import require_secrets
     from evalsuite.results.run_folders import INFO, find_run_folder
 
     folder = find_run_folder(reports, name)
     info = folder.info()
     taken = merge_earlier_settings(settings, restore_settings(info.get("settings", {})))
     if settings.resume:
-        demand_secrets(taken, name)
-        _refuse_unnamed_code(taken, name)
+        require_secrets(taken, name)
+        _refuse_code_of_run(taken, name)
     model = info.get("model")
     if not info and taken.model is None:
         raise SettingsError(f"{folder.path / INFO} is missing, so that run's model is unknown: give --model")
@@ -148,7 +148,7 @@ def take_over_earlier_run(
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 
-def _refuse_unnamed_code(settings: Settings, run: str) -> None:
+def _refuse_code_of_run(settings: Settings, run: str) -> None:
     """Refuse to import code that only a run's folder names, because the folder may come from an untrusted source."""
     restored = [option for option in MODELS if option not in settings.given]
     for option in restored:
@@ -171,23 +171,23 @@ def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _take_lease(settings: Settings) -> Lease | None:
+def _lock_resumed_run(settings: Settings) -> RunLock | None:
     """Lock the resumed run, so that no other session writes to this run."""
     if not settings.resume:
         return None
     from evalsuite.journal.journal import Journal
-    from evalsuite.journal.lease import Lease
+    from evalsuite.journal.lease import RunLock
     from evalsuite.results.record_file import JOURNAL
 
     folder = Path(settings.resume)
-    lease = Lease(folder)
+    lease = RunLock(folder)
     if (folder / JOURNAL).is_file():
         # Open the journal now, so that damage is reported before any paid call.
         Journal(folder / JOURNAL, read_only=True).close()
     return lease
 
 
-def make_importable(settings: Settings, root: Path) -> None:
+def add_root_to_path(settings: Settings, root: Path) -> None:
     """Add the root directory to `sys.path` if a model is a function, because the function's module may be there."""
     names = (getattr(settings, option) or "" for option in MODELS)
     if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
@@ -221,7 +221,7 @@ def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
     return read_quarantine(root / settings.quarantine, datetime.now().astimezone())
 
 
-def write_command(args: Sequence[str]) -> str:
+def format_command(args: Sequence[str]) -> str:
     """Return pytest's command as it could be typed, without the secrets in addresses and parameters."""
     from evalsuite.gateway.concealment import Vault
 

@@ -15,7 +15,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import JudgedScorer, ModelScorer, NamedScores, Scorer
 from evalsuite.core.threads import is_async
 from evalsuite.core.types import COUNTED_APART, Sample, Score, Transcript
-from evalsuite.engine.signals import is_from_user
+from evalsuite.engine.signals import is_keyboard_interrupt
 
 LONGEST_NOTE = 200  # Maximum characters of a scorer's note in the repr of a score.
 ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.
@@ -23,7 +23,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # Matches an object's memory address, 
 A_SCORER = "a scorer takes (sample, transcript)"
 
 
-class NotedScore(float):
+class ScoreWithNote(float):
     """A score whose repr contains the scorer's note, for example in pytest's failure message."""
 
     note: str
@@ -41,12 +41,12 @@ class NotedScore(float):
     def __str__(self) -> str:
         return float.__repr__(self)
 
-    def __reduce__(self) -> tuple[type[NotedScore], tuple[float, str]]:
+    def __reduce__(self) -> tuple[type[ScoreWithNote], tuple[float, str]]:
         """Keep the note when the score is copied or pickled."""
-        return (NotedScore, (float(self), self.note))
+        return (ScoreWithNote, (float(self), self.note))
 
 
-class CaseScores(dict[str, float]):
+class ScoresByName(dict[str, float]):
     """The fixture `scores` of a case. Reading a missing score raises an error that lists the existing scores.
 
     Args:
@@ -113,10 +113,10 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
     """Check that a benchmark's solver and scorers can be called, and that the names of their scores are unique."""
     try:
         if solver is not None and not callable(solver):
-            raise SettingsError(f"{_name_part(solver)} is not a solver; a solver is called with (sample, model)")
+            raise SettingsError(f"{_describe_part(solver)} is not a solver; a solver is called with (sample, model)")
         check_callable(solver, "a solver takes (sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
-            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_name_part(scorers)}")
+            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_describe_part(scorers)}")
         for scorer in scorers:
             _check_scorer(scorer)
         _check_score_names(scorers)
@@ -132,7 +132,7 @@ def _check_scorer(scorer: object) -> None:
     if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
         return
     if not callable(scorer):
-        raise SettingsError(f"{_name_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
+        raise SettingsError(f"{_describe_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
     check_callable(scorer, A_SCORER)
 
 
@@ -171,12 +171,12 @@ def check_callable(
         raise error(f"{wanted}; {get_callable_name(part)} takes {signature}{hint}") from mismatch
 
 
-def _name_part(part: object) -> str:
+def _describe_part(part: object) -> str:
     name = get_callable_name(part)
     return name if name != "function" else repr(part)
 
 
-def read_scores(scores: object, scorer: str) -> NamedScores:
+def convert_scores(scores: object, scorer: str) -> NamedScores:
     """Convert a scorer's result to scores by name; a single number, bool or `Score` gets the scorer's own name."""
     if isinstance(scores, Mapping):
         return scores
@@ -187,14 +187,14 @@ def read_scores(scores: object, scorer: str) -> NamedScores:
                 f"the scorer {scorer} gave {scores!r:.80}, but has no name for this score: write it with def, or "
                 "return {'quality': ...}"
             )
-        return {scorer: scores}  # type: ignore[dict-item] # `read_score_value` reads it
+        return {scorer: scores}  # type: ignore[dict-item] # `convert_score` reads it
     raise ScoringError(
         f"the scorer {scorer} gave {scores!r:.80}; it must give a number, a bool or named scores, for example "
         "{'quality': 0.5}"
     )
 
 
-def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
+def convert_score(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
     """Convert a score, such as a number of numpy, to a float; check the float against the `declared` range, if any."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
@@ -221,14 +221,14 @@ def read_score_value(name: str, value: Any, scorer_name: str, declared: tuple[fl
 def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
     """Run a scorer that calls no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
     try:
-        return read_scores(scorer(sample, transcript), get_callable_name(scorer))
+        return convert_scores(scorer(sample, transcript), get_callable_name(scorer))
     except TypeError:
         check_callable(scorer, A_SCORER, error=ScoringError)
         raise
     except SystemExit as error:
         raise ScoringError(f"a scorer called sys.exit({error.code!r}); it should raise an exception") from error
     except KeyboardInterrupt as error:
-        if is_from_user():
+        if is_keyboard_interrupt():
             raise
         raise ScoringError("a scorer raised KeyboardInterrupt; it should raise an exception") from error
 
@@ -240,35 +240,33 @@ def hash_scorers(scorers: Iterable[Any]) -> str:
 
 def _describe_scorer(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
-    cells = [write_stable_repr(_read_cell_content(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
-    arguments = "" if kind is scorer else write_stable_repr(scorer)
+    cells = [make_stable_repr(_get_closure_value(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
+    arguments = "" if kind is scorer else make_stable_repr(scorer)
     # Omit the module of evalsuite's own scorers, so that moving a scorer does not change its fingerprint.
     module = "evalsuite" if _is_shipped_class(kind) else kind.__module__
     return f"{module}.{kind.__qualname__} {arguments} {cells} {_describe_version(scorer, kind)}"
 
 
-def write_stable_repr(value: Any) -> str:
+def make_stable_repr(value: Any) -> str:
     """Return a repr that is equal in every process: members of sets are sorted, and memory addresses are left out.
 
     The order of a set depends on the process's hash seed, which differs between workers.
     """
     if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(write_stable_repr, value)))}}}"
+        return f"{{{', '.join(sorted(map(make_stable_repr, value)))}}}"
     if type(value) in {list, tuple}:
-        return f"[{', '.join(map(write_stable_repr, value))}]"
+        return f"[{', '.join(map(make_stable_repr, value))}]"
     if type(value) is dict:
-        return (
-            f"{{{', '.join(f'{write_stable_repr(key)}: {write_stable_repr(inner)}' for key, inner in value.items())}}}"
-        )
+        return f"{{{', '.join(f'{make_stable_repr(key)}: {make_stable_repr(inner)}' for key, inner in value.items())}}}"
     if is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.repr:  # type: ignore[attr-defined]
         shown = [
-            f"{field.name}={write_stable_repr(getattr(value, field.name))}" for field in fields(value) if field.repr
+            f"{field.name}={make_stable_repr(getattr(value, field.name))}" for field in fields(value) if field.repr
         ]
         return f"{type(value).__qualname__}({', '.join(shown)})"
     return ADDRESS.sub("", repr(value))
 
 
-def _read_cell_content(cell: Any) -> Any:
+def _get_closure_value(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:

@@ -18,7 +18,7 @@ _last_words: list[tuple[int, str]] = []
 """The descriptor of the terminal, and what is written to it when a run ends at once; empty in a worker."""
 
 
-def is_from_user() -> bool:
+def is_keyboard_interrupt() -> bool:
     """Tell whether a KeyboardInterrupt comes from the keyboard, not from the code under test."""
     return bool(_received) or signal.getsignal(signal.SIGINT) not in {_handle_interrupt, signal.SIG_IGN}
 
@@ -52,7 +52,7 @@ def install_handlers(
             controlling process ends the worker.
         words: the text at the end of the run's last line.
     """
-    _close_terminal()
+    _close_terminal_descriptors()
     if terminal is not None:
         _last_words.append((terminal, words))
 
@@ -73,7 +73,7 @@ def install_handlers(
     return earlier
 
 
-def _close_terminal() -> None:
+def _close_terminal_descriptors() -> None:
     while _last_words:
         os.close(_last_words.pop()[0])
 
@@ -82,12 +82,12 @@ def restore_signals(earlier: dict[int, Any]) -> None:
     """Restore the earlier handlers."""
     _received.clear()
     _interrupted.clear()
-    _close_terminal()
+    _close_terminal_descriptors()
     for number, handler in earlier.items():
         signal.signal(number, handler)
 
 
-def guard_exit(status: Callable[[], int]) -> Callable[[], None]:
+def intercept_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
     In this process, the replaced `os._exit(0)` exits with the given status; in forked children, it exits with 0. While

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
-from evalsuite.engine.scoring import A_SCORER, check_callable, get_callable_name, get_own_judge, read_scores
+from evalsuite.engine.scoring import A_SCORER, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
-from evalsuite.gateway.handle import CaseAsker, Effects, Meter
+from evalsuite.gateway.handle import CaseAsker, CaseEffects, Meter
 from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RunModels:
     def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; if `case` names a case, its tool calls are stored in the journal."""
         base_url = self._settings.model_base_url
-        effects = Effects(self._asker, case, epoch) if case else None
+        effects = CaseEffects(self._asker, case, epoch) if case else None
         return CaseModel(
             self._asker,
             self._model,
@@ -110,12 +110,12 @@ async def solve_case(case: Case, models: RunModels) -> SolvedCase:
     model.faults = case.bound.faults
     try:
         if case.bound.solver is not None:
-            transcript, error = await _capture_result(partial(run_solver, case.bound.solver, case.sample, model))
+            transcript, error = await _catch_exception(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
             judge_of = partial(models.get_judge, case.epoch, of_judge)
             scorings = _list_waiting_scorings(case, transcript, judge_of, models.get_model(case.epoch, meter))
-            results = await asyncio.gather(*map(_capture_result, scorings))
+            results = await asyncio.gather(*map(_catch_exception, scorings))
     finally:
         model.close_endpoints()
     await model.finish()
@@ -149,7 +149,7 @@ def _list_waiting_scorings(
         ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
-    return [partial(_name_scores, scoring, scorer) for scorer, scoring in waiting]
+    return [partial(_name_scoring, scoring, scorer) for scorer, scoring in waiting]
 
 
 async def _call_judged_scorer(
@@ -176,11 +176,11 @@ async def _call_scorer(
         raise
 
 
-async def _name_scores(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
-    return read_scores(await scoring(), get_callable_name(scorer))
+async def _name_scoring(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
+    return convert_scores(await scoring(), get_callable_name(scorer))
 
 
-async def _capture_result(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+async def _catch_exception(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because any exception of a case's code is an error of this case only.
 
     This function creates the coroutine, because a task that is cancelled before its first step would never await it.
@@ -199,7 +199,7 @@ async def _capture_result(work: Callable[[], Awaitable[T]]) -> tuple[T | None, B
 IN_ONE_BATCH = 50_000  # Maximum cases in flight if requests are sent in batches: the maximum size of a batch.
 
 
-def compute_window(settings: Settings, workers: int = 1) -> int:
+def compute_window_size(settings: Settings, workers: int = 1) -> int:
     """Return how many cases a process keeps in flight: its share of the connections, doubled with several processes.
 
     Doubling keeps connections busy when another process falls behind.
@@ -210,7 +210,7 @@ def compute_window(settings: Settings, workers: int = 1) -> int:
     return min(settings.max_connections, 2 * share) if workers > 1 else share
 
 
-class CaseQueue:
+class UpcomingCases:
     """Yields a process's cases in order; items that are not cases, or have no solver, are None."""
 
     def __init__(self, cases: Sequence[Case | None]) -> None:

@@ -15,7 +15,7 @@ from evalsuite.applications.span_receiver import require_opentelemetry
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import decode_record
 from evalsuite.core.phrases import write_count
-from evalsuite.gateway.concealment import name_with_epoch
+from evalsuite.gateway.concealment import add_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ LONGEST_TEXT = 1000  # Maximum characters of an explanation or an error.
 NANOSECONDS = 1e9
 
 
-class SpanExport:
+class RunSpanExporter:
     """Exports the spans of one run in the background; a collector that fails does not affect the run.
 
     Args:
@@ -92,7 +92,7 @@ class SpanExport:
             "evalsuite.sample": record.sample,
             "evalsuite.outcome": record.outcome,
             "gen_ai.request.model": record.model,
-            **_describe_usage(record.usage),
+            **_make_usage_attributes(record.usage),
             **({"error.type": record.cause} if record.cause else {}),
         }
         error = (record.error or "")[:LONGEST_TEXT] if record.outcome == "error" else None
@@ -114,9 +114,9 @@ class SpanExport:
                 if name in {"temperature", "top_p", "max_tokens", "seed"} and isinstance(value, int | float)
             },
             "gen_ai.response.finish_reasons": (completion.finish_reason,),
-            **_describe_usage(completion.usage),
+            **_make_usage_attributes(completion.usage),
         }
-        case = name_with_epoch(request.draw.rpartition(" #")[0])
+        case = add_epoch(request.draw.rpartition(" #")[0])
         self._export_span(f"{operation} {request.model}", case, f"call {self._calls}", completion.seconds, attributes)
 
     def _export_span(
@@ -166,7 +166,7 @@ class SpanExport:
         )
 
 
-def _describe_usage(usage: Usage) -> dict[str, Any]:
+def _make_usage_attributes(usage: Usage) -> dict[str, Any]:
     return {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,

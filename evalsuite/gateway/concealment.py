@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import dumps, encode_request
-from evalsuite.core.redaction import HEADERS, is_secret, mark_secrets, redact
+from evalsuite.core.redaction import HEADERS, is_secret_name, mask_secrets, redact
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
@@ -57,16 +57,18 @@ class Vault:
         try:
             completion = await backend.complete(self.reveal_request(request))
         except Exception as error:
-            error.args = tuple(self._mask(words) if isinstance(words, str) else words for words in error.args)
+            error.args = tuple(self._mask_secrets(words) if isinstance(words, str) else words for words in error.args)
             raise
         if not self._secrets:
             return completion
-        calls = tuple(dataclasses.replace(call, arguments=self._mask(call.arguments)) for call in completion.tool_calls)
-        text, reasoning = self._mask(completion.text), self._mask(completion.reasoning)
-        response = json.loads(self._mask(dumps(completion.response)))
+        calls = tuple(
+            dataclasses.replace(call, arguments=self._mask_secrets(call.arguments)) for call in completion.tool_calls
+        )
+        text, reasoning = self._mask_secrets(completion.text), self._mask_secrets(completion.reasoning)
+        response = json.loads(self._mask_secrets(dumps(completion.response)))
         return dataclasses.replace(completion, text=text, reasoning=reasoning, tool_calls=calls, response=response)
 
-    def _mask(self, text: str) -> str:
+    def _mask_secrets(self, text: str) -> str:
         for mark, secret in self._secrets.items():
             # Do not mask secrets shorter than `ECHOED`, because short secrets may also occur as ordinary words.
             if len(secret) >= ECHOED:
@@ -76,9 +78,9 @@ class Vault:
     def conceal_settings(self, settings: Settings) -> Settings:
         return dataclasses.replace(
             settings,
-            model_base_url=settings.model_base_url and mark_secrets(settings.model_base_url),
-            judge_base_url=settings.judge_base_url and mark_secrets(settings.judge_base_url),
-            user_base_url=settings.user_base_url and mark_secrets(settings.user_base_url),
+            model_base_url=settings.model_base_url and mask_secrets(settings.model_base_url),
+            judge_base_url=settings.judge_base_url and mask_secrets(settings.judge_base_url),
+            user_base_url=settings.user_base_url and mask_secrets(settings.user_base_url),
             model_param=tuple(map(self._conceal_option, settings.model_param)),
             judge_param=tuple(map(self._conceal_option, settings.judge_param)),
         )
@@ -115,7 +117,7 @@ class Vault:
             concealed = value
             if isinstance(value, Mapping):
                 concealed = self._conceal_params(value, everything=everything or name.lower() in HEADERS)
-            elif isinstance(value, str) and (everything or is_secret(name)):
+            elif isinstance(value, str) and (everything or is_secret_name(name)):
                 concealed = self._hash_secret(value)
             if concealed is not value:
                 changed[name] = concealed
@@ -141,7 +143,7 @@ def make_public_settings(settings: Settings) -> Settings:
     return Vault().conceal_settings(settings)
 
 
-def demand_secrets(settings: Settings, run: str) -> None:
+def require_secrets(settings: Settings, run: str) -> None:
     """Check that the user gave a resumed run's secrets again, because the run's folder does not contain the secrets."""
     for name in ("model", "judge", "user"):
         base_url = getattr(settings, f"{name}_base_url")
@@ -172,19 +174,19 @@ EPOCH_MARK = "\x1f"
 """Precedes the epoch in a case's name, such as `-e2`. A name without its epoch is the same for any number of epochs."""
 
 
-def name_without_epoch(name: str) -> str:
+def remove_epoch(name: str) -> str:
     """Return a case's name without the epoch, for keys; the epoch is a separate field of a request."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 
-def name_with_epoch(name: str) -> str:
+def add_epoch(name: str) -> str:
     """Return a case's name as pytest shows it, with the epoch."""
     return name.replace(EPOCH_MARK, "")
 
 
 def get_case_name(draw: str) -> str:
     """Return the case's name, as pytest shows it, from a request's `draw` (the case's name and a counter)."""
-    return name_with_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
+    return add_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 
 def make_request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
@@ -194,14 +196,14 @@ def make_request_keys(identity: str, request: Request, *, older: bool = False) -
     epoch, and `draw` (the case and a counter of its equal requests). A lone surrogate counts as a question mark,
     because evalsuite sends a question mark in its place.
     """
-    names = dict.fromkeys((name_without_epoch(request.draw), name_with_epoch(request.draw)))
-    keys = tuple(_mark_key(identity, dataclasses.replace(request, draw=name)) for name in names)
+    names = dict.fromkeys((remove_epoch(request.draw), add_epoch(request.draw)))
+    keys = tuple(_make_marked_key(identity, dataclasses.replace(request, draw=name)) for name in names)
     if not older:
         return keys
     return (*keys, _hash_request(identity, dataclasses.replace(request, draw=""), 1))
 
 
-def _mark_key(identity: str, request: Request) -> str:
+def _make_marked_key(identity: str, request: Request) -> str:
     return KEY_MARK + _hash_request(identity, request, KEY_VERSION)[len(KEY_MARK) :]
 
 

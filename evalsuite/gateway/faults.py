@@ -25,7 +25,7 @@ FORM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedFault:
+class FaultSpec:
     """One kind of injected fault and its probability."""
 
     kind: str  # One of `KINDS`.
@@ -44,7 +44,7 @@ class InjectedFault(RequestRefused):
         self.status = status
 
 
-def parse_fault(text: str) -> PlayedFault:
+def parse_fault(text: str) -> FaultSpec:
     """Read a fault such as `status=529:5%`, `latency=10s:1%`, `cut=2%` or `malformed_tool_call=3%`.
 
     Raises:
@@ -58,23 +58,23 @@ def parse_fault(text: str) -> PlayedFault:
             "above 0% and at most 100%"
         )
     if found["kind"]:
-        return PlayedFault(found["kind"], share)
-    return PlayedFault("status" if found["status"] else "latency", share, float(found["status"] or found["seconds"]))
+        return FaultSpec(found["kind"], share)
+    return FaultSpec("status" if found["status"] else "latency", share, float(found["status"] or found["seconds"]))
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class FaultInjector:
     """Selects at random, with a seed, the faults to inject into requests.
 
     The selection depends on the seed, the request, and the request's number among the case's equal requests. The order
     of calls does not affect the selected faults, and a replay injects the same faults.
     """
 
-    faults: tuple[PlayedFault, ...]
+    faults: tuple[FaultSpec, ...]
     seed: int
 
     @classmethod
-    def parse_faults(cls, texts: Iterable[str], seed: int) -> Faults:
+    def parse_faults(cls, texts: Iterable[str], seed: int) -> FaultInjector:
         """Read the texts of all faults; a text that is given twice counts once."""
         return cls(tuple(map(parse_fault, dict.fromkeys(texts))), seed)
 
@@ -107,7 +107,7 @@ class Faults:
             completion = damaged
         return replace(completion, seconds=completion.seconds + delay) if delay else completion
 
-    def _draw_faults(self, request: Request) -> list[PlayedFault]:
+    def _draw_faults(self, request: Request) -> list[FaultSpec]:
         content = digest([encode_request(request), request.draw])
         chances = (int(digest([self.seed, number, content]), 16) / 16**16 for number in range(len(self.faults)))
         return [fault for fault, chance in zip(self.faults, chances, strict=True) if chance < fault.share]
@@ -123,6 +123,6 @@ def _damage_completion(completion: Completion, kind: str) -> Completion:
     return completion
 
 
-def write_fault_tag(met: Sequence[str]) -> str:
+def format_fault_tag(met: Sequence[str]) -> str:
     """Return the tag's value for a case: the kinds of the injected faults, joined by `+`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED

@@ -27,12 +27,11 @@ from evalsuite.core.errors import (
 )
 from evalsuite.core.types import Usage
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import UNBOUNDED, Vault, get_case_name, make_request_keys, name_without_epoch
+from evalsuite.gateway.concealment import UNBOUNDED, Vault, get_case_name, make_request_keys, remove_epoch
 from evalsuite.gateway.handle import EffectLog, ModelCalls
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
-    bound_answer,
     bound_completion_tokens,
     bound_prompt_tokens,
     count_usage,
@@ -40,6 +39,7 @@ from evalsuite.gateway.spend import (
     estimate_tokens,
     explain_unknown_price,
     find_price,
+    limit_completion_tokens,
 )
 from evalsuite.gateway.upstream import Retries, Upstream
 from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient, Unreachable, WithheldAnswer
@@ -213,7 +213,7 @@ class Gateway:
             raise
         # Store the backend's identity, because the identity contains the backend's address without secrets.
         self._storing.add(self._calls[key])
-        address, draw = upstream.backend.identity, name_without_epoch(request.draw)
+        address, draw = upstream.backend.identity, remove_epoch(request.draw)
         kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
         self._used[key] = completion.usage
         if self.on_answer is not None:
@@ -235,7 +235,7 @@ class Gateway:
         price = find_price(model, self._prices) if metered else None
         if price is None and metered and self.ledger.limit is not None:
             error = BackendUnavailable(explain_unknown_price(model))
-            self._give_up(upstream, error)
+            self._report_unavailable(upstream, error)
             raise error
         return price
 
@@ -253,10 +253,10 @@ class Gateway:
             except Hopeless as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
-                self._give_up(upstream, gone)
+                self._report_unavailable(upstream, gone)
                 raise gone from error
             except BackendUnavailable as error:
-                self._give_up(upstream, error)
+                self._report_unavailable(upstream, error)
                 raise
             except WithheldAnswer as error:
                 raise RequestRefused(str(error)) from error
@@ -271,7 +271,7 @@ class Gateway:
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
-            self._give_up(upstream, gone)
+            self._report_unavailable(upstream, gone)
             raise gone from error
 
     async def _make_attempt(
@@ -280,7 +280,7 @@ class Gateway:
         """Make one call: reserve its maximum cost before the call, and book its actual cost after the call."""
         UNBOUNDED.set(request)
         # Limit the answer's length only if spending is limited, because a limit could cut the answer off.
-        sent = bound_answer(request) if price and self.ledger.limit is not None else request
+        sent = limit_completion_tokens(request) if price and self.ledger.limit is not None else request
         answer = bound_completion_tokens(sent)
         text = encode_prompt(sent)
         reserved = price.bound_cost(bound_prompt_tokens(sent, text), answer) if price else 0.0
@@ -292,15 +292,15 @@ class Gateway:
                 lambda: self._ask_backend(upstream.backend, call), call.tokens, again=again
             )
             usage = self._compute_usage(upstream.backend, request, completion, price)
-            self._note_end(call, "answered", usage)
+            self._note_call_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
             # Book nothing for a call without an attempt, because the call was never sent.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
-            self._note_end(call, "failed", words=str(error))
+            self._note_call_end(call, "failed", words=str(error))
             raise
         except BaseException as error:
-            self._note_end(call, "refused", words=str(error))
+            self._note_call_end(call, "refused", words=str(error))
             raise
         else:
             return dataclasses.replace(completion, usage=usage)
@@ -332,7 +332,7 @@ class Gateway:
             kind = InternalError if own else CallFailed
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
 
-    def _note_end(
+    def _note_call_end(
         self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         if call.attempt is not None:
@@ -358,7 +358,7 @@ class Gateway:
     def _add_notice(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
 
-    def _give_up(self, upstream: Upstream, error: BackendUnavailable) -> None:
+    def _report_unavailable(self, upstream: Upstream, error: BackendUnavailable) -> None:
         """Report an unavailable model once, unless its backend has answered before and so may answer again."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
@@ -375,7 +375,7 @@ class Gateway:
     def waiting(self) -> int:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
-    def start_over(self) -> None:
+    def reset_for_next_run(self) -> None:
         """Prepare the gateway for the next run of the same process, which may again call models that were given up.
 
         `total_usage` also starts at zero, because it describes a single run.

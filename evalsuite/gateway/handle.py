@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
-from evalsuite.core.types import Message, Request, Usage, as_message
-from evalsuite.gateway.concealment import name_with_epoch, name_without_epoch
+from evalsuite.core.types import Message, Request, Usage, convert_message
+from evalsuite.gateway.concealment import add_epoch, remove_epoch
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,7 +60,7 @@ class EffectLog:
     def read_result(self, effect: Effect) -> Any:
         """Read the result of a tool call from the journal; None if the journal has no result."""
         # Also look up the case's name with the epoch, because older journals contain this name.
-        names = (name_without_epoch(effect.case), name_with_epoch(effect.case))
+        names = (remove_epoch(effect.case), add_epoch(effect.case))
         found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
         kept = next(filter(None, found), None)
         if kept is not None and kept[:2] == (effect.name, effect.arguments):
@@ -77,9 +77,7 @@ class EffectLog:
         """Store a tool call and its result before the model sees the result."""
         if self._calls.read_only:
             raise RunError("a replay never runs a tool")
-        self._calls.put(
-            name_without_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result
-        )
+        self._calls.put(remove_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result)
 
 
 @dataclass(slots=True)
@@ -119,7 +117,7 @@ DURING: ContextVar[ModelCalls | None] = ContextVar("DURING", default=None)
 """Collects the model calls of the tool call that runs in this context."""
 
 
-class Effects:
+class CaseEffects:
     """The tool calls of one case, in the process that runs the case; not thread-safe.
 
     Args:
@@ -167,7 +165,7 @@ class Effects:
         results.
         """
         calls = ModelCalls()
-        within = Effects(self._keeper, f"{name_without_epoch(effect.case)} call {effect.number}", effect.epoch)
+        within = CaseEffects(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
         within.meter, within.players, within._outer = self.meter, self.players, calls
         tokens = DURING.set(calls), OF_CASE.set((within, loop))
         try:
@@ -178,11 +176,11 @@ class Effects:
 
     @property
     def keeps(self) -> bool:
-        """Whether this object stores calls. Within a tool call, only `Effects` from `collect_calls` store calls."""
-        return self.has_keeper and (self._outer is not None or DURING.get() is None)
+        """Whether this object stores calls. Within a tool call, only `CaseEffects` from `collect_calls` store calls."""
+        return self.has_journal and (self._outer is not None or DURING.get() is None)
 
     @property
-    def has_keeper(self) -> bool:
+    def has_journal(self) -> bool:
         """Whether a journal keeps the case's calls."""
         return self._keeper is not None
 
@@ -213,7 +211,7 @@ class Effects:
             (self.players if by_simulator else self.meter).add(usage)
 
 
-OF_CASE: ContextVar[tuple[Effects, asyncio.AbstractEventLoop] | None] = ContextVar("OF_CASE", default=None)
+OF_CASE: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("OF_CASE", default=None)
 """The tool calls of the case whose solver runs in this context, and their event loop."""
 
 
@@ -312,7 +310,7 @@ class Meter:
         if self._whole is not None:
             self._whole.add(usage)
 
-    def name_draw(self, request: Request, *, shared: bool = False) -> Request:
+    def assign_draw(self, request: Request, *, shared: bool = False) -> Request:
         """Record a request's fingerprints; return the request with its draw (the case's id and a counter).
 
         Args:
@@ -391,7 +389,7 @@ class ModelHandle:
             params["extra_body"] = {**extra, **self.overrides["extra_body"]}
         request = Request(
             model=self.name,
-            messages=read_prompt(prompt),
+            messages=convert_prompt(prompt),
             params=params,
             tools=tuple(tools),
             base_url=self._base_url,
@@ -406,7 +404,7 @@ class ModelHandle:
         shared = self._shared or params.get("api") == "embeddings"
         import asyncio
 
-        request, began, seconds = self.meter.name_draw(request, shared=shared), self.meter.times.begin(), 0.0
+        request, began, seconds = self.meter.assign_draw(request, shared=shared), self.meter.times.begin(), 0.0
         route = ROUTE.set(None)
         try:
             completion = await self._send_request(request)
@@ -460,8 +458,8 @@ def _digest_request_parts(plain: Plain) -> dict[str, str]:
     return {"prompt": digest(prompt), "params": digest(plain["params"])}
 
 
-def read_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+def convert_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
     """Convert a prompt to messages; text becomes one message of the user."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)
-    return tuple(map(as_message, prompt))
+    return tuple(map(convert_message, prompt))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def refuse_in_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
+def refuse_in_forked_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
     """Refuse work in a forked child, because the parent's loop would never run it."""
     if os.getpid() != process:
         if work is not None:
@@ -47,11 +47,11 @@ class BackgroundLoop:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start a coroutine; threads other than the loop's may wait for the returned future."""
-        refuse_in_child(self._process, work)
+        refuse_in_forked_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def refuse_in_child(self) -> None:
-        refuse_in_child(self._process)
+        refuse_in_forked_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.submit(work).result()

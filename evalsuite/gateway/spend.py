@@ -103,18 +103,18 @@ def read_price_file(file: Path) -> list[str]:
     return texts
 
 
-def get_shipped_date() -> str:
+def get_price_table_date() -> str:
     """Return the date of the shipped table of prices, such as 2026-11-22."""
-    return str(_read_shipped()["as_of"])
+    return str(_read_price_table()["as_of"])
 
 
-def _read_shipped() -> dict[str, Any]:
+def _read_price_table() -> dict[str, Any]:
     return json.loads(resources.files("evalsuite.gateway").joinpath("prices.json").read_text("utf-8"))  # type: ignore[no-any-return] # an object
 
 
 def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
     """Read the shipped table of prices, overridden by the user's `model=prompt/completion`."""
-    shipped = _read_shipped()
+    shipped = _read_price_table()
     cached, written = (shipped[f"usd_per_million_{part}_tokens"] for part in ("cached", "cache_write"))
     prices = {
         model: replace(Price(*numbers), cached=cached.get(model), cache_write=written.get(model))
@@ -147,7 +147,7 @@ def explain_unknown_price(model: str) -> str:
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
-        f"with evalsuite_prices; the shipped table is of {get_shipped_date()}"
+        f"with evalsuite_prices; the shipped table is of {get_price_table_date()}"
     )
 
 
@@ -217,34 +217,34 @@ def bound_completion_tokens(request: Request) -> int:
     """Compute the maximum number of completion tokens from all limits anywhere in the request's body.
 
     The largest nested limit is added to the largest limit of the body itself, because a nested limit may be a budget
-    for reasoning alone, such as `reasoning.max_tokens`. For a body without a limit, use the limit that `bound_answer`
-    adds.
+    for reasoning alone, such as `reasoning.max_tokens`. For a body without a limit, use the limit that
+    `limit_completion_tokens` adds.
     """
     api = _find_api(request)
     if api == "embeddings":
         return 0
     body = _find_body(request)
     nested = list(_iterate_fields(list(body.values())))
-    limits = [_read_bound(value) for name, value in body.items() if name in BOUNDS]
-    if not any(_read_bound(body.get(name)) for name in LIMITS[api]):
+    limits = [_parse_limit(value) for name, value in body.items() if name in BOUNDS]
+    if not any(_parse_limit(body.get(name)) for name in LIMITS[api]):
         limits.append(UNBOUNDED_ANSWER)
-    budgets = [_read_bound(value) for name, value in nested if name in BOUNDS | BUDGETS]
-    budgets += [_read_bound(body.get(name)) for name in BUDGETS]
-    answers = [_read_bound(value) for name, value in (*body.items(), *nested) if name in REPEATS]
+    budgets = [_parse_limit(value) for name, value in nested if name in BOUNDS | BUDGETS]
+    budgets += [_parse_limit(body.get(name)) for name in BUDGETS]
+    answers = [_parse_limit(value) for name, value in (*body.items(), *nested) if name in REPEATS]
     return (max(limits) + max(budgets)) * max(1, *answers, 1)
 
 
-def bound_answer(request: Request) -> Request:
+def limit_completion_tokens(request: Request) -> Request:
     """Limit the answer's tokens of a request without a limit, so that the cost cannot exceed the reserved amount."""
     api, extra = _find_api(request), _find_extra_body(request)
-    if names_another_model(request):
+    if has_other_model_name(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
     # Remove negative and null limits, because some servers treat them as "no limit" even if another field sets a limit.
-    bounded = dataclasses.replace(request, params=_drop_unbounded(request.params))
+    bounded = dataclasses.replace(request, params=_drop_unlimited_fields(request.params))
     body = _find_body(bounded)
-    if any(_read_bound(body.get(name)) for name in LIMITS[api]):
+    if any(_parse_limit(body.get(name)) for name in LIMITS[api]):
         return bounded
     # Reasoning models accept only the newer name of the limit; other servers often accept only the older name.
     name = request.model.partition(":")[2] or request.model
@@ -258,7 +258,7 @@ def bound_answer(request: Request) -> Request:
     return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
 
 
-def names_another_model(request: Request) -> bool:
+def has_other_model_name(request: Request) -> bool:
     """Tell whether the body may make the server call a model other than the request's."""
     fields = request.params.keys() | _find_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
@@ -268,12 +268,12 @@ REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d))")
 """Names of OpenAI's models that refuse `max_tokens`: o1 and later, gpt-5 and later, but not gpt-35-turbo."""
 
 
-def _drop_unbounded(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_unlimited_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Remove fields, at any depth, that allow an answer of unlimited length."""
     return {
-        name: _drop_unbounded(value) if isinstance(value, Mapping) else value
+        name: _drop_unlimited_fields(value) if isinstance(value, Mapping) else value
         for name, value in fields.items()
-        if name not in BOUNDS | BUDGETS or isinstance(value, Mapping) or _read_bound(value)
+        if name not in BOUNDS | BUDGETS or isinstance(value, Mapping) or _parse_limit(value)
     }
 
 
@@ -319,7 +319,7 @@ def count_usage(request: Request, completion: Completion) -> Usage:
     return dataclasses.replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
 
 
-def _read_bound(value: object) -> int:
+def _parse_limit(value: object) -> int:
     """Return a limit as an integer, rounded up from a number or its text; 0 if it is not a positive number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type] # it may be anything
@@ -362,8 +362,8 @@ class Ledger:
 
     async def reserve(self, amount: float) -> None:
         """Reserve a call's maximum cost; wait if only amounts reserved for calls in flight exceed the limit."""
-        while amount and self._exceeds_limit(amount, *self._reserved):
-            if self._exceeds_limit(amount, -self.elsewhere):
+        while amount and self._is_over_limit(amount, *self._reserved):
+            if self._is_over_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
@@ -379,7 +379,7 @@ class Ledger:
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
-    def _exceeds_limit(self, *amounts: float) -> bool:
+    def _is_over_limit(self, *amounts: float) -> bool:
         """Tell whether payment of the given amounts would exceed the spend limit."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 

@@ -182,7 +182,7 @@ class Answers:
             source.close()
         self.holds_older = self._database.read_row(OLDER) is not None
 
-    def list_damaged(self) -> list[str]:
+    def list_damaged_keys(self) -> list[str]:
         """List the keys of all damaged answers."""
         rows = self._database.read_rows(
             "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"

@@ -25,7 +25,7 @@ DELETE FROM batch_lines WHERE result IS NOT NULL AND (taken OR key IN (SELECT ke
 
 
 @dataclass(frozen=True, slots=True)
-class KeptBatch:
+class StoredBatch:
     """A row of the table `batches`; see `schema.SCHEMA`."""
 
     number: int
@@ -36,13 +36,13 @@ class KeptBatch:
     created: float
 
 
-class Batches:
+class StoredBatches:
     """The batches of a run."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record_batch(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> KeptBatch:
+    def record_batch(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> StoredBatch:
         """Record a batch before any part of it is sent."""
         row = (asked, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
@@ -50,7 +50,7 @@ class Batches:
                 "INSERT INTO batches (asked, path, mark, created, state) VALUES (?, ?, ?, ?, ?)", row
             ).lastrowid
             db.executemany("INSERT INTO batch_lines VALUES (?, ?, NULL, 0)", ((number, key) for key in keys))
-        return KeptBatch(number or 0, path, mark, None, None, row[3])
+        return StoredBatch(number or 0, path, mark, None, None, row[3])
 
     def note_file(self, number: int, file: str) -> None:
         """Record the server's id of the uploaded file."""
@@ -66,7 +66,7 @@ class Batches:
             ("DELETE FROM batches WHERE number = ?", (number,)), ("DELETE FROM batch_lines WHERE number = ?", (number,))
         )
 
-    def list_open(self, asked: str) -> list[KeptBatch]:
+    def list_open_batches(self, asked: str) -> list[StoredBatch]:
         """List the batches of a backend and model that were not yet read, oldest first."""
         rows = self._database.read_rows(
             "SELECT number, path, mark, file, batch, created FROM batches "
@@ -74,7 +74,7 @@ class Batches:
             asked,
             OPEN,
         )
-        return [KeptBatch(*row) for row in rows]
+        return [StoredBatch(*row) for row in rows]
 
     def list_keys(self, number: int) -> list[str]:
         """List the requests of a batch that have no result yet, in the order of its lines."""
@@ -103,7 +103,7 @@ class Batches:
                 ((result, number, key) for key, result in results),
             )
 
-    def mark_taken(self, key: str) -> None:
+    def mark_delivered(self, key: str) -> None:
         """Mark a request's failure as delivered to its caller, so that the request may be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 

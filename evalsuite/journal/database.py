@@ -262,7 +262,7 @@ class GroupCommit:
             if not outcome.done():
                 outcome.set_result(error)
 
-        def done(error: RunError | None) -> None:
+        def report_commit(error: RunError | None) -> None:
             if threading.get_ident() == thread:
                 set_result(error)
                 return
@@ -270,7 +270,7 @@ class GroupCommit:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(set_result, error)
 
-        self.queue_write(work, done)
+        self.queue_write(work, report_commit)
         self.flush_within(0.0)
         error = await outcome
         if error is not None:

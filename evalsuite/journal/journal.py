@@ -161,11 +161,11 @@ class Journal:
                 db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
                 db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
-    def find_counted(self) -> CountedRecords:
+    def find_counted_records(self) -> CountedRecords:
         """Find the records that count: their cases are in the latest session's plan with the same fingerprints."""
         there: list[str] = []
         damaged: list[str] = []
-        for case, line in self._iterate_counted():
+        for case, line in self._iterate_counted_records():
             (damaged if line is None else there).append(case)
         counted = {*there, *damaged}
         recorded = self.database.iterate_rows('SELECT DISTINCT "case" FROM records')
@@ -179,16 +179,16 @@ class Journal:
         )
 
     def count_records(self) -> int:
-        """Return the number of records that count, including damaged ones; much faster than `find_counted`."""
+        """Return the number of records that count, including damaged ones; much faster than `find_counted_records`."""
         if self._has_plan():
             return int(self.database.read_row(NUMBER_COUNTED, self.session)[0])
         return int(self.database.read_row('SELECT count(DISTINCT "case") FROM records')[0])
 
     def iterate_lines(self) -> Iterator[str]:
         """Yield the records that count, as JSON, sorted by case id."""
-        return (line for _, line in self._iterate_counted() if line is not None)
+        return (line for _, line in self._iterate_counted_records() if line is not None)
 
-    def _iterate_counted(self) -> Iterator[tuple[str, str | None]]:
+    def _iterate_counted_records(self) -> Iterator[tuple[str, str | None]]:
         """Yield each case whose record counts, with the record as JSON, or with None if the record is damaged."""
         iterate = self.database.iterate_rows
         rows = iterate(COUNTED, self.session) if self._has_plan() else iterate(ALL)

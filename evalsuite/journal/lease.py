@@ -11,7 +11,7 @@ from evalsuite.core.errors import RunError
 LOCK = ".journal.lock"
 
 
-def is_held(folder: Path, host: str) -> bool | None:
+def is_run_locked(folder: Path, host: str) -> bool | None:
     """Check whether a session of another process is writing to a run; None if this host cannot determine this.
 
     The writing process must not call this function, because a process that closes any descriptor of its lock file loses
@@ -36,7 +36,7 @@ def is_held(folder: Path, host: str) -> bool | None:
     return False
 
 
-class Lease:
+class RunLock:
     """The right to write to a run, until `release` or the end of the process."""
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:

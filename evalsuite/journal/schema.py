@@ -163,10 +163,10 @@ def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
 def join_large_strings(text: str, find: Callable[[str], str | None]) -> str:
     """Reverse `split_large_strings`."""
 
-    def string_of(match: re.Match[str]) -> str:
+    def get_string(match: re.Match[str]) -> str:
         string = find(match[1])
         if string is None or hashlib.sha256(string.encode()).hexdigest() != match[1]:
             raise RunError(f"the journal has lost a part of a message, {match[1][:16]}")
         return f'"{string}"'
 
-    return _NAME.sub(string_of, text) if _MARK in text else text
+    return _NAME.sub(get_string, text) if _MARK in text else text

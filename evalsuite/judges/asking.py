@@ -91,14 +91,14 @@ async def collect_vote(
         place: further facts about every message of the log, such as the order of the answers.
     """
 
-    def label(log: Sequence[Mapping[str, Any]]) -> Log:
+    def label_log(log: Sequence[Mapping[str, Any]]) -> Log:
         return tuple({"speaker": judge, "model": model.name, **place, **entry} for entry in log[skip:])
 
     try:
         judgement = await call
     except JudgeError as error:
-        return Vote(judge, model.name, None, str(error), log=label(error.log))
-    return Vote(judge, model.name, judgement.value, text=judgement.text, log=label(judgement.log))
+        return Vote(judge, model.name, None, str(error), log=label_log(error.log))
+    return Vote(judge, model.name, judgement.value, text=judgement.text, log=label_log(judgement.log))
 
 
 def join_logs(votes: Iterable[Vote[Any]]) -> Log:
@@ -164,18 +164,18 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     return [_raise_if_failed(result) for result in results]
 
 
-async def gather_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
+async def collect_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
     """Return the readable judgements (at least `quorum`; all if it is None), and the messages of all calls."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
     unread = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
     log = tuple(entry for outcome in outcomes for entry in outcome.log)
-    check_quorum(len(judgements), unread, len(outcomes) if quorum is None else quorum, "answers", log)
+    require_quorum(len(judgements), unread, len(outcomes) if quorum is None else quorum, "answers", log)
     return judgements, log
 
 
-def check_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:
+def require_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:
     """Raise JudgeError with the first problem if fewer judgements than the quorum (by default a majority) are readable.
 
     `problems` has one description per judgement that could not be read.

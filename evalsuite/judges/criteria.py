@@ -25,13 +25,13 @@ from evalsuite.judges.parsing import (
     AnswerField,
     AnswerForm,
     ChoiceValue,
-    NoStatementError,
+    MissingStatementError,
     NumberValue,
     find_objects,
     find_reason,
     is_unchanged_by_reason,
     read_json_value,
-    remove_thoughts,
+    remove_reasoning,
     shorten_to_line,
 )
 from evalsuite.judges.prompts import NONE, Part
@@ -85,9 +85,9 @@ class YesNo:
     def read_answer(self, text: str) -> Reading:
         try:
             value = AnswerForm({"verdict": VERDICT}).read_fields(text)["verdict"]
-        except NoStatementError as missing:
+        except MissingStatementError as missing:
             raise ValueError("it has no verdict, yes or no, at its beginning or end.") from missing
-        return Reading(value, find_reason(remove_thoughts(text)))
+        return Reading(value, find_reason(remove_reasoning(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Template(OnScale):
             number = self.reader(text)
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"it has no score from {self.low} to {self.high}.")
-        return Reading(float(number), shorten_to_line(remove_thoughts(text)))
+        return Reading(float(number), shorten_to_line(remove_reasoning(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ class OrCannotTell:
         labels = (self._get_value_key(), *VERDICT.labels, *SCORE_SYNONYMS)
         try:
             AnswerForm({"verdict": AnswerField(labels, ABSTAINS)}).read_fields(text)
-        except NoStatementError:
+        except MissingStatementError:
             return self.criteria.read_answer(text)
         try:
             self.criteria.read_answer(text)
         except ValueError:
-            return Reading(math.nan, find_reason(remove_thoughts(text)))
+            return Reading(math.nan, find_reason(remove_reasoning(text)))
         raise ValueError("it says that it cannot tell, and gives a verdict as well.")
 
 
@@ -266,7 +266,7 @@ class Each(OnScale):
 
 def _find_list(text: str, key: str) -> list[Any] | None:
     """Find the list under a key of a JSON object; None if objects contradict each other, or the text retracts one."""
-    text = remove_thoughts(text)
+    text = remove_reasoning(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
         return None
@@ -377,7 +377,7 @@ class Checklist:
 
         ValueError is raised if an answer is missing, or if a question has two different answers.
         """
-        text = remove_thoughts(text)
+        text = remove_reasoning(text)
         verdicts = _read_entries(text) or _read_lines(text)
         questions = list(self.weights)
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]

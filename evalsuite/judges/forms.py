@@ -22,10 +22,10 @@ from evalsuite.judges.parsing import (
     AnswerField,
     AnswerForm,
     ChoiceValue,
-    NoStatementError,
+    MissingStatementError,
     NumberValue,
     find_reason,
-    remove_thoughts,
+    remove_reasoning,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Likert(OnScale):
     def read_answer(self, text: str) -> Reading:
         score = replace(self, name="score")
         labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
-        return Reading(read_scores(text, [score], labels)["score"], find_reason(remove_thoughts(text)))
+        return Reading(parse_aspect_scores(text, [score], labels)["score"], find_reason(remove_reasoning(text)))
 
     def describe_scale(self) -> str:
         """Write name, scale, question and anchors for a prompt."""
@@ -190,7 +190,7 @@ class Likert(OnScale):
 QUALITY = Likert("how well the answer does overall what was asked", 1, 10, name="quality")
 
 
-def read_scores(
+def parse_aspect_scores(
     text: str, aspects: Sequence[Likert], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
 ) -> dict[str, float]:
     """Read the score of each aspect, in the aspects' order, from lines with their names or from a JSON object.
@@ -205,16 +205,16 @@ def read_scores(
     by_name = {aspect.label: aspect for aspect in aspects}
     try:
         scores = AnswerForm(fields).read_fields(text)
-    except NoStatementError as missing:
+    except MissingStatementError as missing:
         aspect = by_name[missing.args[0]]
         wanted = f"{aspect.label}: followed by a number from {aspect.low} to {aspect.high}"
         raise ValueError(f"it has no line of the form {wanted}.") from missing
     return {name: aspect.check_score(scores[name]) for name, aspect in by_name.items()}
 
 
-def read_score(text: str, aspect: Likert) -> float:
-    """Read a single requested score; for the errors see `read_scores`."""
-    return read_scores(text, [aspect])[aspect.label]
+def parse_aspect_score(text: str, aspect: Likert) -> float:
+    """Read a single requested score; for the errors see `parse_aspect_scores`."""
+    return parse_aspect_scores(text, [aspect])[aspect.label]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class ScoresForm:
         )
 
     def parse_opinion(self, text: str) -> Opinion:
-        return Opinion(read_scores(text, self.aspects))
+        return Opinion(parse_aspect_scores(text, self.aspects))
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
         return Opinion(average_scores(opinion.scores for opinion in opinions))
@@ -267,11 +267,11 @@ class PairedScores:
 
     def parse_opinion(self, text: str) -> Opinion:
         places = [replace(self.aspect, name=label) for label in PLACES]
-        return _convert_to_scores(*read_scores(text, places, PLACES).values())
+        return _make_preference_scores(*parse_aspect_scores(text, places, PLACES).values())
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
         means = average_scores(opinion.scores for opinion in opinions)
-        return _convert_to_scores(means["first"], means["second"])
+        return _make_preference_scores(means["first"], means["second"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,10 +318,10 @@ class GradedChoice(ChoiceForm):
     def parse_opinion(self, text: str) -> Opinion:
         """Read the preference; raise ValueError for a verdict without a degree, such as `Verdict: 1`."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
-        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _convert_to_preference(read)
+        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_preference(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return _convert_to_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+        return _make_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,14 +360,14 @@ def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
 def _read_verdict(text: str, choice: ChoiceValue[T], verdicts: Iterable[str]) -> T:
     try:
         return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read_fields(text)["Verdict"]
-    except NoStatementError as missing:
+    except MissingStatementError as missing:
         wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 
-def _convert_to_scores(first: float, second: float) -> Opinion:
+def _make_preference_scores(first: float, second: float) -> Opinion:
     return Opinion({"first": first, "second": second}, find_better(first, second))
 
 
-def _convert_to_preference(preference: float) -> Opinion:
+def _make_preference(preference: float) -> Opinion:
     return Opinion({PREFERENCE: preference}, find_better(preference, 0.5))

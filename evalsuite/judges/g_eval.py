@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, gather_readable, read_nonempty_text
-from evalsuite.judges.forms import QUALITY, Likert, read_score
+from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable, read_nonempty_text
+from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
 
@@ -77,7 +77,7 @@ class Weighted:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         parts = self._split_by_answer(subject)
-        weighted, log = await gather_readable(
+        weighted, log = await collect_readable(
             self._compute_expected_score(name, *part, model) for name, part in parts.items()
         )
         expected = dict(zip(parts, weighted, strict=True))
@@ -99,9 +99,9 @@ class Weighted:
     async def _compute_expected_score(
         self, name: str, subject: JudgedInput, aspect: Likert, model: Model
     ) -> WeightedScore:
-        steps, log = await self._write_steps(aspect, model)
+        steps, log = await self._request_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
-        prompt = write_messages(subject.write_parts(), request, subject.media)
+        prompt = write_messages(subject.format_parts(), request, subject.media)
 
         def ask_for_score(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
@@ -111,7 +111,7 @@ class Weighted:
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
-    async def _write_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
+    async def _request_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
             return "", ()
         params = {**self.params, "max_tokens": STEPS_TOKENS}
@@ -125,7 +125,7 @@ class Weighted:
         # Replace a temperature of 0, because all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples, log = await gather_readable(asked, self.samples // 2 + 1)
+        samples, log = await collect_readable(asked, self.samples // 2 + 1)
         values = [sample.value for sample in samples]
         return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, log)
 
@@ -147,7 +147,7 @@ def make_score_parser(aspect: Likert) -> Callable[[str], int]:
     def parse_score(text: str) -> int:
         problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
         try:
-            score = read_score(text, aspect)
+            score = parse_aspect_score(text, aspect)
         except ValueError as error:
             raise ValueError(problem) from error
         if not score.is_integer():

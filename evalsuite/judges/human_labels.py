@@ -19,7 +19,7 @@ LABELS: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0,
 """Words that are accepted as labels, with their numbers."""
 
 
-def read_label(label: Any) -> float | None:
+def parse_label(label: Any) -> float | None:
     """Read a number or one of the `LABELS`; return None for any other value."""
     if isinstance(label, str):
         word = label.strip().casefold()
@@ -71,7 +71,7 @@ def check_labels(sample: Sample) -> None:
 
 
 def _get_sample_label(sample: Sample, label: Any) -> float:
-    value = read_label(label)
+    value = parse_label(label)
     if value is None:
         raise ScoringError(
             f"sample {sample.id} has the label {label!r:.60} under 'human' in its metadata; a label is a number or one "
@@ -97,7 +97,7 @@ def read_sheet(path: Path) -> dict[str, float]:
         if not text.strip():
             continue
         # Accept decimal commas, because spreadsheets in many countries use them.
-        label = read_label(text.replace(",", "."))
+        label = parse_label(text.replace(",", "."))
         if label is None:
             expected = f"a number or one of {', '.join(LABELS)}"
             raise DatasetError(path, f"line {number}, column label", repr(text.strip()[:60]), expected)
@@ -111,7 +111,7 @@ def read_weights(path: Path) -> dict[str, float]:
         rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
     weights: dict[str, float] = {}
     for row in rows:
-        weight = read_label(row["weight"])
+        weight = parse_label(row["weight"])
         if weight is None or weight < 1:
             expected = "a number of at least 1, as `evalsuite judge sheet` wrote it"
             raise DatasetError(path, f"case {row.get('case')}, column weight", repr(row["weight"][:60]), expected)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.json_codec import digest
-from evalsuite.core.redaction import show_params
+from evalsuite.core.redaction import mask_params
 from evalsuite.core.types import COUNTED_APART, Metric, Score
-from evalsuite.judges.asking import AGAIN, Log, Vote, check_quorum
+from evalsuite.judges.asking import AGAIN, Log, Vote, require_quorum
 from evalsuite.judges.prompts import JudgedInput, mark_sections
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
     """
     log = tuple(entry for one in rounds for entry in one.log)
     for one in rounds:
-        check_quorum(len(one.ballots), one.problems, quorum, "ballots", log)
+        require_quorum(len(one.ballots), one.problems, quorum, "ballots", log)
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
@@ -221,7 +221,7 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
         models: the judge's models; empty if the model under test itself judges.
     """
     names = [model.name for model in models]
-    overrides = [show_params(model.overrides) for model in models]
+    overrides = [mask_params(model.overrides) for model in models]
     shared = [VERSION, AGAIN, mark_sections([("section", "")])]
     hashed = digest([kind, names, overrides, shared, content])
     return f"{kind}|judge:{'+'.join(names) or UNDER_TEST}|version:{VERSION}|hash:{hashed}"

@@ -65,7 +65,7 @@ def _choose_other_date(date: str, rng: Random) -> str:
     return rng.choice([name for name in names if name != date])
 
 
-def _is_not_list_number(number: re.Match[str]) -> bool:
+def _is_outside_numbering(number: re.Match[str]) -> bool:
     mark = LIST_NUMBER.match(number.string, number.string.rfind("\n", 0, number.end()) + 1)
     return mark is None or mark.end() != number.end()
 
@@ -136,7 +136,7 @@ def _replace_match(
 
 
 RULES: Mapping[str, Rule] = {
-    "numbers": partial(_replace_match, NUMBER, _choose_other_number, suits=_is_not_list_number),
+    "numbers": partial(_replace_match, NUMBER, _choose_other_number, suits=_is_outside_numbering),
     "names": partial(_replace_match, NAME, _choose_other_name, suits=_is_name),
     "dates": partial(_replace_match, DATE, _choose_other_date),
     "negations": partial(_replace_match, VERB, _negate_verb),
@@ -319,7 +319,7 @@ CORRUPTIONS = (*RULES, "citations")
 TRICKS = (*PERSUASIONS, *PRESENTATIONS, "language", "wording")
 
 
-def is_plausible(kind: str, text: str, changed: str) -> bool:
+def is_plausible_change(kind: str, text: str, changed: str) -> bool:
     """Check a text that a model changed: a corruption must be a small change, and a trick must keep all numbers."""
     if changed.strip() in ("", "NONE", text.strip()):
         return False

@@ -196,7 +196,7 @@ class Debate:
     def __post_init__(self) -> None:
         """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
         place = {"model": "", "order": self._name_order(), "turn": 0}
-        self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.write_parts()})
+        self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.format_parts()})
         for debater in () if self.swapped else self.panel.debaters:
             description = self.panel.find_wording().describe_debater(debater)
             self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
@@ -236,7 +236,7 @@ class Debate:
 
     async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
-            return shuffle_parts(parts, self.panel.seed, turn, self.subject.write_parts())
+            return shuffle_parts(parts, self.panel.seed, turn, self.subject.format_parts())
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
         prompt = self.panel.find_wording().write_summary_prompt(self.subject, self.spoken)
         summary = await self._ask_model("summary", model, prompt, turn, read_nonempty_text, read_cut_off=True)

@@ -67,7 +67,7 @@ CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall
 Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether this part is quoted.
 
 
-class NoStatementError(ValueError):
+class MissingStatementError(ValueError):
     """A judge's answer lacks a field of the requested form."""
 
 
@@ -83,7 +83,7 @@ class AnswerValue(Protocol[T_co]):
         """Read a value; None if the whole text is not a value."""
         ...
 
-    def is_unambiguous_before(self, why: str) -> bool:
+    def is_clear_before(self, why: str) -> bool:
         """Tell whether a value is still unambiguous if this reason follows it."""
         ...
 
@@ -102,7 +102,7 @@ class NumberValue:
         number, *scale = re.findall(r"[+-]?\d+(?:\.\d+)?(?:e-\d+)?", text)
         return float(number) if not scale or float(scale[0]) == self.high else None
 
-    def is_unambiguous_before(self, why: str) -> bool:
+    def is_clear_before(self, why: str) -> bool:
         return not re.search(r"\d", why)
 
 
@@ -122,7 +122,7 @@ class ChoiceValue(Generic[T]):
                 return meaning
         return None
 
-    def is_unambiguous_before(self, why: str) -> bool:
+    def is_clear_before(self, why: str) -> bool:
         return not re.match(rf"\W*(?:{self.pattern})\b", why, re.IGNORECASE)
 
 
@@ -161,24 +161,24 @@ class AnswerForm(Generic[T]):
 
     def read_fields(self, text: str) -> dict[str, T]:
         """Read the value of each field."""
-        items = self._split_answer(remove_thoughts(text).translate(FULL_WIDTH))
+        items = self._split_answer(remove_reasoning(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
         single = len(self._fields) == 1
         if single and items:
             found[0] = found[0] or self._read_bare_value(items[0][0], is_last=len(items) == 1)
             found[-1] = found[-1] or self._read_bare_value(items[-1][0], is_last=True)
             if not any(found[at] and not items[at][1] for at in (0, -1)):
-                raise NoStatementError(*self._fields)
+                raise MissingStatementError(*self._fields)
         last = max((at for at, statements in enumerate(found) if statements), default=-1)
         after = [item for item, _ in items[last + 1 :] if isinstance(item, str)]
         if any((CONCLUDED if single else RETRACTED).search(line) or self._begun.match(line) for line in after):
-            raise NoStatementError(*self._fields)
+            raise MissingStatementError(*self._fields)
         values: dict[str, T] = {}
         for name, value in (statement for statements in found for statement in statements):
             if values.setdefault(name, value) != value:
                 raise ValueError(f"there are several lines '{name}:' that contradict one another.")
         if missing := [name for name in self._fields if name not in values]:
-            raise NoStatementError(missing[0])
+            raise MissingStatementError(missing[0])
         return values
 
     def _split_answer(self, text: str) -> list[Item]:
@@ -253,7 +253,7 @@ class AnswerForm(Generic[T]):
             parts += [boxed[0]] if boxed else []
         for part in parts:
             match = self._value.fullmatch(part)
-            if match and not _introduces_remark(match) and is_unchanged_by_reason(match, field.value):
+            if match and not _is_remark_introduction(match) and is_unchanged_by_reason(match, field.value):
                 read = field.value.read_value(match["value"])
                 return [] if read is None else [(name, read)]
         return []
@@ -271,10 +271,10 @@ def read_json_value(field: Any, value: AnswerValue[T]) -> T | None:
 def is_unchanged_by_reason(match: re.Match[str], value: AnswerValue[Any]) -> bool:
     """Tell whether the reason after a value neither contradicts nor weakens the value."""
     why = match.groupdict().get("why")
-    return why is None or not (HEDGE.match(why) or not value.is_unambiguous_before(why))
+    return why is None or not (HEDGE.match(why) or not value.is_clear_before(why))
 
 
-def _introduces_remark(match: re.Match[str]) -> bool:
+def _is_remark_introduction(match: re.Match[str]) -> bool:
     """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
     return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
 
@@ -283,7 +283,7 @@ def _normalise_label(label: str) -> str:
     return re.sub(r"[ _-]+", " ", label).strip().casefold()
 
 
-def remove_thoughts(text: str) -> str:
+def remove_reasoning(text: str) -> str:
     """Remove the model's visible reasoning.
 
     Truncated reasoning extends to the end of the text. Reasoning without an opening tag begins at the start of the

@@ -15,9 +15,9 @@ from evalsuite.judges.asking import (
     StructuredAnswers,
     Vote,
     ask_until_parsed,
-    check_quorum,
     collect_vote,
     join_logs,
+    require_quorum,
     wait_for_all,
 )
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_criteria
@@ -36,10 +36,10 @@ from evalsuite.judges.judgements import (
 from evalsuite.judges.prompts import (
     SYSTEM_PROMPT,
     Part,
+    list_fields,
+    list_media,
     mark_sections,
     name_fields,
-    show_fields,
-    show_media,
     write_messages,
 )
 from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_scorer, read_aspects
@@ -213,7 +213,7 @@ def _make_template(
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCase:
+class JudgedParts:
     """The parts of a case that a judge sees."""
 
     parts: Sequence[Part]
@@ -248,7 +248,7 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or read_criteria(sample)
-        shown = ShownCase(self.make_sections(sample, transcript), self.list_media(sample, transcript))
+        shown = JudgedParts(self.make_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_unanswered(criteria, sample, transcript):
@@ -272,7 +272,7 @@ class Rubric:
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         """List the parts of a case that the judge sees."""
-        return show_fields(sample, transcript, self._list_fields(sample))
+        return list_fields(sample, transcript, self._list_fields(sample))
 
     def _list_fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
@@ -283,7 +283,7 @@ class Rubric:
 
     def list_media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
         """List the pictures, recordings and files that the judge sees."""
-        return show_media(sample, transcript, self._list_fields(sample))
+        return list_media(sample, transcript, self._list_fields(sample))
 
     def write_question(self, sample: Sample) -> str:
         """Write the judge's prompt without the instructions on the answer's format."""
@@ -298,7 +298,7 @@ class Rubric:
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
 
     async def _confirm_failure(
-        self, criteria: Criteria, shown: ShownCase, model: Model, votes: list[Vote[Reading]]
+        self, criteria: Criteria, shown: JudgedParts, model: Model, votes: list[Vote[Reading]]
     ) -> tuple[float, list[Vote[Reading]]]:
         """Request more votes if the first verdict is a failure, until there are `confirm_failures` votes."""
         value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
@@ -314,7 +314,7 @@ class Rubric:
 
     def _combine_votes(self, votes: Sequence[Vote[Reading]]) -> float:
         problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.value is None]
-        check_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
+        require_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
         values = _list_values(votes)
         return AGGREGATES[self.aggregate](values) if values else math.nan
 
@@ -343,7 +343,7 @@ class Rubric:
         return Score(value, nearest.reason, {self.name: facts}, log, self.write_signature(models))
 
     async def ask_for_vote(
-        self, criteria: Criteria, shown: ShownCase, model: Model, at: int, *, again: bool = False
+        self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, again: bool = False
     ) -> Vote[Reading]:
         """Request one judgement, in several calls if the items of a long answer are judged separately."""
         name = f"{model.name} {at + 1}" if at else model.name
@@ -365,7 +365,7 @@ class Rubric:
         return await collect_vote(call, name, model)
 
     async def _ask_one_by_one(
-        self, criteria: Each, shown: ShownCase, others: list[Part], items: list[str], **seat: Any
+        self, criteria: Each, shown: JudgedParts, others: list[Part], items: list[str], **seat: Any
     ) -> Vote[Reading]:
         """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
         # Omit steps and examples, because they may refer to all items at once.

@@ -16,8 +16,8 @@ from evalsuite.judges.asking import (
     StructuredAnswers,
     Vote,
     ask_until_parsed,
+    collect_readable,
     collect_vote,
-    gather_readable,
     join_logs,
     wait_for_all,
 )
@@ -44,8 +44,8 @@ from evalsuite.judges.prompts import (
     JudgedInput,
     Part,
     find_media,
-    withhold_names,
-    write_conversation,
+    format_conversation,
+    redact_names,
     write_messages,
 )
 
@@ -250,7 +250,7 @@ class Sampled:
         return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, join_logs(votes))
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
-        prompt = write_messages(subject.write_parts(swapped=swapped), self._write_request(), subject.media)
+        prompt = write_messages(subject.format_parts(swapped=swapped), self._write_request(), subject.media)
         # Vary the seed, because a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal
         # requests once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
@@ -301,7 +301,7 @@ class BestOf:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
         quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
-        choices, log = await gather_readable(
+        choices, log = await collect_readable(
             (self._ask_in_order(subject, model, first) for first in range(count)), quorum
         )
         shares = [[choice.value[at] for choice in choices] for at in range(count)]
@@ -319,7 +319,7 @@ class BestOf:
         """Return each answer's share of the win, in the case's order of answers; the answer `first` is shown first."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
-        shown = replace(subject, answers=answers[first:] + answers[:first]).write_parts()
+        shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
         prompt = write_messages(shown, form.write_request(), subject.media)
 
         def read_shares(text: str) -> list[float]:
@@ -368,7 +368,7 @@ class JudgeScorer:
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
         # Use the judge's prefix as key in `facts`, because two judges would overwrite each other's data.
         facts = {self.prefix: facts} if self.prefix else facts
-        note = "; ".join(f"{ballot.judge}: {_write_opinion(ballot.opinion)}" for ballot in assessment.ballots)
+        note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
             self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
             **{self.prefix + other: values[other] for other in others},
@@ -419,9 +419,9 @@ class JudgeScorer:
         """Collect the parts of a case that the judge sees; raise ScoringError if the rival or background is missing."""
         answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
-            question=write_conversation(sample.input),
+            question=format_conversation(sample.input),
             media=tuple(find_media(sample.input)),
-            answers=tuple(withhold_names(answer, self.hide) for answer in answers),
+            answers=tuple(redact_names(answer, self.hide) for answer in answers),
             background=_find_text(sample, self.background) if self.background else "",
             reference="" if self.rivals else _get_first_target(sample),
         )
@@ -438,7 +438,7 @@ def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
     return facts
 
 
-def _write_opinion(opinion: Opinion) -> str:
+def _format_opinion(opinion: Opinion) -> str:
     if opinion.verdict and PREFERENCE not in opinion.scores:
         return opinion.verdict
     return ", ".join(f"{name} {value:g}" for name, value in opinion.scores.items())

@@ -20,7 +20,7 @@ from evalsuite.metrics.tables.readings import read_format, read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.samples.files import READERS
-from evalsuite.stats.correlation import ClusterDraws, Correlation, Statistic, pearson_r, spearman_rho
+from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, pearson_r, spearman_rho
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,7 +176,7 @@ def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequenc
 
     human = np.array([pair.human for pair in rated])
     references = np.unique([pair.reference for pair in rated], return_inverse=True)[1]
-    draws = ClusterDraws(references.tolist())
+    draws = PairResamples(references.tolist())
     columns = {name: np.array(column) for name, column in values.items()}
     lines = []
     for name, column in columns.items():

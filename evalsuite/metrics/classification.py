@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 
-def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
+def compute_label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     """Compute the F1 of each label that occurs, sorted by label, each in [0, 1].
 
     An empty label stands for an answer that named no label: the answer counts as a miss of its target, and the empty
@@ -20,15 +20,15 @@ def label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     return {name: 2 * right[name] / (wanted[name] + named[name]) for name in names}
 
 
-def macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
+def compute_macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
     """Return the unweighted mean of the labels' F1, in [0, 1]."""
-    scores = label_f1(targets, labels)
+    scores = compute_label_f1(targets, labels)
     if not scores:
         raise ValueError("macro F1 of no labels is not defined")
     return math.fsum(scores.values()) / len(scores)
 
 
-def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
+def compute_micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
     """Compute the F1 of all decisions together, in [0, 1]; if each answer names one label, this is the accuracy."""
     named = sum(label != "" for label in labels)
     if not targets:
@@ -37,7 +37,7 @@ def micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
     return 2 * right / (len(targets) + named)
 
 
-def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
+def compute_area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
     """Return the probability that a positive case scores above a negative one, with ties counting half.
 
     Source: Hanley and McNeil, Radiology 143 (1982), computed by the Mann-Whitney statistic.
@@ -50,7 +50,9 @@ def area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
     return wins / (len(above) * len(below))
 
 
-def reliability(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> list[tuple[float, float, int]]:
+def compute_reliability(
+    confidences: Sequence[float], right: Sequence[float], bins: int = 10
+) -> list[tuple[float, float, int]]:
     """Return mean confidence, share of right cases and number of cases, for each equal bin that has cases."""
     members: dict[int, list[tuple[float, float]]] = {}
     for confidence, was_right in zip(confidences, right, strict=True):
@@ -61,12 +63,12 @@ def reliability(confidences: Sequence[float], right: Sequence[float], bins: int 
     return [(math.fsum(stated) / n, math.fsum(was_right) / n, n) for (stated, was_right), n in columns]
 
 
-def expected_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:
+def compute_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:
     """Measure the mean distance between confidence and accuracy over equal bins, weighted by cases; 0 is best.
 
     Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
     """
-    rows = reliability(confidences, right, bins)
+    rows = compute_reliability(confidences, right, bins)
     if not rows:
         raise ValueError("the calibration error of no cases is not defined")
     return math.fsum(n * abs(confidence - share) for confidence, share, n in rows) / len(confidences)

@@ -87,7 +87,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class PartialDate:
     """A date; None marks a part that is not given."""
 
     year: int | None
@@ -112,13 +112,13 @@ def denotation_match(
     if len(wanted) == 1 and normalise_value(prediction) == normalise_value(wanted[0]):
         # Equal texts are equal values, even if the text begins with a list marker.
         return 1.0
-    readings = _list_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
+    readings = _list_value_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
     return float(any(_is_same_list(values, wanted, ordered=ordered) for values in readings))
 
 
 def _drop_repeats(values: Sequence[str]) -> list[str]:
     texts = [(normalise_value(value), value) for value in values]
-    return list({parse_day(text) or parse_amount(text) or text: value for text, value in texts}.values())
+    return list({parse_date(text) or parse_amount(text) or text: value for text, value in texts}.values())
 
 
 def is_same_value(one: str, other: str) -> bool:
@@ -135,7 +135,7 @@ def _is_same_typed(first: str, second: str) -> bool:
     """Compare truth values, dates and numbers."""
     if first in _TRUTHS and second in _TRUTHS:
         return _TRUTHS[first] == _TRUTHS[second]
-    days = parse_day(first), parse_day(second)
+    days = parse_date(first), parse_date(second)
     if days[0] is not None and days[1] is not None:
         return days[0] == days[1]
     amounts = parse_amount(first), parse_amount(second)
@@ -162,7 +162,7 @@ def normalise_value(text: str) -> str:
     return re.sub(r"\s+", " ", text.removesuffix(".").removesuffix("。")).strip().lower()
 
 
-def parse_day(text: str) -> Day | None:
+def parse_date(text: str) -> PartialDate | None:
     """Read a date in any usual form; a year alone is a number, not a date."""
     text = _CHINESE_PART.sub(lambda part: f"{_parse_chinese_number(part[0]):.0f}", text)
     for pattern in _DATES:
@@ -170,7 +170,7 @@ def parse_day(text: str) -> Day | None:
             parts = match.groupdict()
             named = parts.get("name")
             month = _MONTHS.index(named[:3]) + 1 if named else _parse_date_part(parts.get("month"))
-            day = Day(_parse_date_part(parts.get("year")), month, _parse_date_part(parts.get("day")))
+            day = PartialDate(_parse_date_part(parts.get("year")), month, _parse_date_part(parts.get("day")))
             return day if (day.month or 1) <= 12 and (day.day or 1) <= 31 and (day.month or day.day) else None
     return None
 
@@ -225,7 +225,7 @@ def _parse_chinese_number(text: str) -> float | None:
     return float(total + section + (digit or 0)) if text else None
 
 
-def _list_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
+def _list_value_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
     """List the ways to read an answer as `count` values."""
     readings = [[text]] if count == 1 else []
     try:

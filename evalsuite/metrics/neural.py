@@ -55,7 +55,7 @@ class BertScore:
         self.layer = USUAL_LAYERS.get(kind, layers) if layer is None else layer
         if not 0 <= self.layer <= layers:
             raise SettingsError(f"BERTScore: layer {self.layer} of {folder}, which has the layers 0 to {layers}")
-        self._baseline = _read_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
+        self._baseline = _read_rescaling_baseline(baseline, self.layer) if baseline else (0.0, 0.0, 0.0)
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
         """Compare two texts; all three values are 0.0 if one text is empty, and 1.0 if both texts are empty."""
@@ -64,7 +64,7 @@ class BertScore:
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
         """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
-        embeddings = dict(zip(texts, _compute_in_batches(list(texts), self._embed), strict=True))
+        embeddings = dict(zip(texts, _process_in_batches(list(texts), self._embed), strict=True))
         return [self._compare_embeddings(prediction, reference, embeddings) for prediction, reference in pairs]
 
     def _compare_embeddings(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
@@ -85,7 +85,7 @@ class BertScore:
         """Embed each text as unit vectors, one per token, with a mask of the text's own tokens."""
         import torch
 
-        tokens = _tokenize(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
+        tokens = _tokenize_texts(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
         special = tokens.pop("special_tokens_mask")
         with torch.inference_mode():
             states = self._model(**_move_to_device(self._model, tokens), output_hidden_states=True).hidden_states[
@@ -122,13 +122,13 @@ class BartScore:
 
     def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Return for each pair the mean log-probability of the second text's tokens, given the first text."""
-        return list(_compute_in_batches(pairs, self._log_likelihoods))
+        return list(_process_in_batches(pairs, self._log_likelihoods))
 
     def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         sources, targets = (
-            _move_to_device(self._model, _tokenize(self._tokenizer, LONGEST_BART, side))
+            _move_to_device(self._model, _tokenize_texts(self._tokenizer, LONGEST_BART, side))
             for side in zip(*pairs, strict=True)
         )
         labels, counted = targets["input_ids"], targets["attention_mask"]
@@ -155,24 +155,24 @@ class Bleurt:
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """Score the pairs in batches of `BATCH`."""
-        return list(_compute_in_batches(pairs, self._rate_pairs))
+        return list(_process_in_batches(pairs, self._rate_pairs))
 
     def _rate_pairs(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         predictions, references = zip(*pairs, strict=True)
-        tokens = _move_to_device(self._model, _tokenize(self._tokenizer, LONGEST, references, predictions))
+        tokens = _move_to_device(self._model, _tokenize_texts(self._tokenizer, LONGEST, references, predictions))
         with torch.inference_mode():
             yield from self._model(**tokens).logits[:, 0].tolist()
 
 
-def _compute_in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
+def _process_in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
     rest = iter(inputs)
     while batch := list(islice(rest, BATCH)):
         yield from through(batch)
 
 
-def _tokenize(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
+def _tokenize_texts(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
     limit = min(int(tokenizer.model_max_length), longest)
     sides = (list(side) for side in texts)
     return dict(tokenizer(*sides, truncation=True, padding=True, max_length=limit, return_tensors="pt", **more))
@@ -202,7 +202,7 @@ def _load_model(folder: Path, kind: str) -> tuple[Any, Any]:
     return tokenizer, model.eval().to(device)
 
 
-def _read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
+def _read_rescaling_baseline(path: Path, layer: int) -> tuple[float, float, float]:
     """Read precision, recall and F1 for a layer from a file with the columns LAYER, P, R, F."""
     try:
         rows = list(csv.DictReader(Path(path).read_text("utf-8").splitlines()))

@@ -47,7 +47,7 @@ def numeric_match(prediction: object, target: object) -> float:
     predicted, wanted = parse_number(prediction), parse_number(target)
     if predicted is None or wanted is None:
         return 0.0
-    return float(_is_same_unit(predicted.unit, wanted.unit) and _is_equal(predicted.value, wanted.value))
+    return float(_are_units_equal(predicted.unit, wanted.unit) and _are_numbers_equal(predicted.value, wanted.value))
 
 
 def parse_number(written: object) -> Number | None:
@@ -59,7 +59,7 @@ def parse_number(written: object) -> Number | None:
     and other units are not read.
     """
     if isinstance(written, str):
-        match = _NUMBER.fullmatch(_to_ascii(written.strip()))
+        match = _NUMBER.fullmatch(_convert_to_ascii(written.strip()))
         return _make_number(match) if match else None
     if isinstance(written, bool) or not isinstance(written, Real):
         return None
@@ -67,7 +67,7 @@ def parse_number(written: object) -> Number | None:
     return Number(value) if value.is_finite() else None
 
 
-def _to_ascii(text: str) -> str:
+def _convert_to_ascii(text: str) -> str:
     text = text.translate(_IN_ASCII)
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
 
@@ -86,13 +86,13 @@ def _make_number(match: re.Match[str]) -> Number | None:
     return Number(value, unit)
 
 
-def _is_same_unit(predicted: str, wanted: str) -> bool:
+def _are_units_equal(predicted: str, wanted: str) -> bool:
     if "%" in (predicted, wanted):
         return wanted == "%" and predicted in ("", "%")
     return predicted == wanted or "" in (predicted, wanted)
 
 
-def _is_equal(one: Decimal, other: Decimal) -> bool:
+def _are_numbers_equal(one: Decimal, other: Decimal) -> bool:
     if one == other:
         return True
     with localcontext(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:

@@ -101,7 +101,7 @@ def contains(prediction: str, targets: Targets) -> float:
     words even without a space, except between digits; an equals sign always separates words. Do not use this metric for
     the letters of a multiple choice, because A is an article within a sentence.
     """
-    return _score_best(lambda text, words: float(_contains_words(text, words)), prediction, targets)
+    return _score_best(lambda text, words: float(_has_all_words(text, words)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
@@ -109,7 +109,7 @@ def token_f1(prediction: str, targets: Targets) -> float:
 
     Source: the evaluation script of SQuAD v1.1. Chinese texts are cut into words by jieba.
     """
-    return _score_best(_compare_tokens, prediction, targets)
+    return _score_best(_compute_token_f1, prediction, targets)
 
 
 def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
@@ -118,7 +118,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer. On ASCII
     texts the values equal rouge-score's. Unlike in rouge-score, words of all scripts count; jieba splits Chinese texts.
     """
-    return _score_best(partial(_compare_subsequences, form=stem_words if stem else list), prediction, targets)
+    return _score_best(partial(_compute_rouge_l, form=stem_words if stem else list), prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
@@ -128,10 +128,10 @@ def bleu(prediction: str, targets: Targets) -> float:
     on one- and two-grams) and tokenizer 13a. Chinese texts are first split by jieba.
     """
 
-    def score(prediction: str, target: str) -> float:
+    def score_target(prediction: str, target: str) -> float:
         return compute_bleu_of_tokens(" ".join(split_words(prediction)), " ".join(split_words(target)))
 
-    return _score_best(score, prediction, targets)
+    return _score_best(score_target, prediction, targets)
 
 
 @lru_cache(maxsize=16)
@@ -169,19 +169,19 @@ def convert_targets(targets: Targets) -> list[str]:
 
 
 def _score_best(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
-    def score(target: str) -> float:
+    def score_target(target: str) -> float:
         if not prediction.strip() or not target.strip():
             return float(prediction.strip() == target.strip())
         return metric(prediction, target)
 
-    return max(map(score, convert_targets(targets)))
+    return max(map(score_target, convert_targets(targets)))
 
 
 _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u2014\u3001](?!\d)|=")
 """A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30; "=" separates both."""
 
 
-def _contains_words(prediction: str, target: str) -> bool:
+def _has_all_words(prediction: str, target: str) -> bool:
     words = normalise_answer(target)
     if _has_words(normalise_answer(prediction), words):
         return True
@@ -209,7 +209,7 @@ def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
     return tokens[0], re.compile(start + "".join(parts) + end)
 
 
-def _compare_tokens(prediction: str, target: str) -> float:
+def _compute_token_f1(prediction: str, target: str) -> float:
     predicted, wanted = (
         [word for part in normalise_answer(text).split() for word in split_words(part)] for text in (prediction, target)
     )
@@ -217,7 +217,7 @@ def _compare_tokens(prediction: str, target: str) -> float:
     return 2 * same / (len(predicted) + len(wanted))
 
 
-def _compare_subsequences(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
+def _compute_rouge_l(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
     predicted, wanted = split_alphanumeric_words(prediction), split_alphanumeric_words(target)
     if not predicted or not wanted:
         return float(normalise_answer(prediction) == normalise_answer(target))

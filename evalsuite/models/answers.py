@@ -30,7 +30,7 @@ class AnswersBackend:
         self.identity = f"answers {Path(file).name}"
 
     def check(self) -> None:
-        read_answers(self._file)
+        read_answers_file(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
         """Raise an error, because the run has no model."""
@@ -78,7 +78,7 @@ class ReadyAnswers:
 
 
 @lru_cache(maxsize=8)
-def read_answers(file: str) -> ReadyAnswers:
+def read_answers_file(file: str) -> ReadyAnswers:
     """Read a file of answers; the result is cached in each process."""
     try:
         lines = Path(file).read_text("utf-8-sig").split("\n")

@@ -39,7 +39,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
     return body | dict(request.params.get("extra_body") or {})
 
 
-def read_answer(answer: Any) -> Completion:
+def parse_answer(answer: Any) -> Completion:
     """Read a completion from a server's JSON."""
     try:
         choice = answer["choices"][0]
@@ -49,7 +49,7 @@ def read_answer(answer: Any) -> Completion:
     if choice.get("error") or completion.finish_reason == "error":
         # Routers send the finish reason `error` when the server behind them fails; the text is then incomplete.
         raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
-    _check_withheld(completion, choice["message"].get("refusal"))
+    _raise_if_withheld(completion, choice["message"].get("refusal"))
     return completion
 
 
@@ -66,7 +66,7 @@ def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
     )
 
 
-def _check_withheld(completion: Completion, refusal: Any) -> None:
+def _raise_if_withheld(completion: Completion, refusal: Any) -> None:
     if completion.text or completion.tool_calls:
         return
     if refusal:

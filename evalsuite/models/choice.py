@@ -33,7 +33,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     kind, colon, rest = model.partition(":")
     is_bare_kind = not colon and base_url is None and model in SHIPPED["evalsuite.models"]
     if not model or is_bare_kind or (colon and not rest):
-        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_kinds()}")
+        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_model_kinds()}")
     target = find_target("evalsuite.models", kind) if colon else None
     near = get_close_matches(kind, list_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
     if near and base_url is None:
@@ -70,6 +70,6 @@ def needs_outside_code(model: str) -> bool:
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
 
 
-def _list_kinds() -> str:
+def _list_model_kinds() -> str:
     own = [name for name in list_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
     return "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])

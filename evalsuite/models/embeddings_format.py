@@ -27,7 +27,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
     return {"model": model, "input": texts, "encoding_format": "base64", **params}
 
 
-def read_answer(answer: Any) -> Completion:
+def parse_answer(answer: Any) -> Completion:
     """Read the vectors from a server's JSON, in the order of the texts."""
     try:
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))

@@ -61,7 +61,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     return _read_seconds_until(text) if seconds is None else seconds
 
 
-def read_exhaustion(headers: Mapping[str, str]) -> float:
+def read_exhausted_seconds(headers: Mapping[str, str]) -> float:
     """Return the seconds until the server accepts a request; 0 unless the headers state that the quota is used up.
 
     OpenAI reports the time until the whole quota is restored. From OpenAI's time, this function computes the shorter
@@ -74,10 +74,10 @@ def read_exhaustion(headers: Mapping[str, str]) -> float:
             return _convert_duration(headers.get(f"x-ratelimit-reset-{name}", "")) / max(1.0, limit / share)
     for prefix in ("ratelimit", "x-ratelimit"):
         if _parse_number(headers.get(f"{prefix}-remaining")) == 0:
-            return _convert_window_end(headers.get(f"{prefix}-reset"))
+            return _convert_reset_time(headers.get(f"{prefix}-reset"))
     fields = dict(re.findall(r"\b(r|t|remaining|reset)=(\d+)", headers.get("ratelimit", "")))
     if _parse_number(fields.get("remaining", fields.get("r"))) == 0:
-        return _convert_window_end(fields.get("reset", fields.get("t")))
+        return _convert_reset_time(fields.get("reset", fields.get("t")))
     return 0.0
 
 
@@ -85,7 +85,7 @@ TOKENS = 1000.0  # Assumed tokens of a request (prompt and answer), used to comp
 YEAR_2001 = 1e9  # The year 2001 in seconds since 1970; a smaller number in a header is a duration, not a date.
 
 
-def _convert_window_end(text: str | None) -> float:
+def _convert_reset_time(text: str | None) -> float:
     """Convert a reset time to seconds from now; the time is a duration, or seconds or milliseconds since 1970."""
     try:
         number = float(text or "")

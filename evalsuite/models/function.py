@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import digest, dumps, encode_request
-from evalsuite.core.threads import RaisedInThread, call_function
+from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_usage, split_reasoning
 from evalsuite.models.embeddings_format import encode_vector
@@ -92,7 +92,7 @@ class FunctionBackend:
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
-            returned = await call_function(function, plain["messages"], **_select_arguments(function, arguments))
+            returned = await call_maybe_async(function, plain["messages"], **_select_arguments(function, arguments))
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:

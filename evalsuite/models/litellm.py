@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
-from evalsuite.models.chat_format import build_body, read_answer
+from evalsuite.models.chat_format import build_body, parse_answer
 from evalsuite.models.failures import make_error
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class LitellmBackend:
         if failed is not None:
             # Raise outside of the `except` block, because stack frames of the provider's client contain the key.
             raise failed
-        return read_answer(answer.model_dump())
+        return parse_answer(answer.model_dump())
 
     def _convert_error(self, error: Exception) -> Exception:
         """Convert litellm's exception according to its HTTP status, because the exception classes vary by provider."""

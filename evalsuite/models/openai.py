@@ -24,7 +24,7 @@ from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, parse_address
-from evalsuite.models.failures import make_error, read_exhaustion, read_server_message
+from evalsuite.models.failures import make_error, read_exhausted_seconds, read_server_message
 from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class OpenAIBackend:
 
     async def _send_request(self, request: Request) -> Completion | Exception:
         try:
-            answer = await self._post(request)
+            answer = await self._post_request(request)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
@@ -111,7 +111,7 @@ class OpenAIBackend:
         except Exception as error:  # noqa: BLE001 - without the frames that hold the answer
             return error.with_traceback(None)
 
-    async def _post(self, request: Request) -> ServerAnswer:
+    async def _post_request(self, request: Request) -> ServerAnswer:
         path, api = self._choose_api(request)
         content = dumps(api.build_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
@@ -136,7 +136,7 @@ class OpenAIBackend:
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         completion = self._read_completion(request, join_stream(content) if streamed else _parse_json(content), content)
-        if self.on_exhausted is not None and (seconds := read_exhaustion(answer.headers)):
+        if self.on_exhausted is not None and (seconds := read_exhausted_seconds(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
@@ -149,7 +149,7 @@ class OpenAIBackend:
         completion: Completion = self._choose_api(request)[1].read_answer(answer)
         return completion
 
-    def copy_for_files(self) -> OpenAIBackend:
+    def copy_without_size_limit(self) -> OpenAIBackend:
         """Return a backend for the same server without the usual limit on the size of answers, for files."""
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
@@ -169,9 +169,9 @@ class OpenAIBackend:
     async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Call a function with two arguments: the client, and the headers that every call must have."""
         self.check()
-        return _raise_failure(await self._try_call(work))
+        return _raise_failure(await self._call_and_catch(work))
 
-    async def _try_call(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
+    async def _call_and_catch(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
             calls = await self._open_client()
             return await work(calls.client, calls.headers)

@@ -69,7 +69,7 @@ class DirectClient(httpx2.AsyncClient):
         return await self._straight.handle_async_request(request)
 
 
-async def record_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
+async def record_prepared_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
     """Run `call` with a `DirectClient` that sends nothing; record the address and headers that would be sent."""
     requests: list[httpx2.Request] = []
     token = _REHEARSED.set(requests)
@@ -143,7 +143,7 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
         return AsyncAzureOpenAI(**placed)
     if not access.trusted:
         raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
-    return _MachineIdentity(_get_machine_credential(address), **placed)
+    return _EntraClient(_get_machine_credential(address), **placed)
 
 
 def _get_machine_credential(address: Address) -> AsyncTokenCredential:
@@ -158,7 +158,7 @@ def _get_machine_credential(address: Address) -> AsyncTokenCredential:
     return DefaultAzureCredential()
 
 
-class _MachineIdentity(AsyncAzureOpenAI):
+class _EntraClient(AsyncAzureOpenAI):
     """An Azure client that uses Entra ID tokens; closing the client also closes the credential."""
 
     def __init__(self, credential: AsyncTokenCredential, **placed: Any) -> None:
@@ -197,7 +197,7 @@ class OpenAICalls:
         return await self._transport.send_call(prepared, content)
 
     async def _prepare_call(self, path: str) -> PreparedCall:
-        self._prepared[path] = await record_call(lambda: self._post_by_package(path, b"{}", {}, {}))
+        self._prepared[path] = await record_prepared_call(lambda: self._post_by_package(path, b"{}", {}, {}))
         return self._prepared[path]
 
     async def _post_by_package(

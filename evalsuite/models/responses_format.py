@@ -87,7 +87,7 @@ def rename_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def read_answer(answer: Any) -> Completion:
+def parse_answer(answer: Any) -> Completion:
     """Read a completion from a server's JSON."""
     try:
         return _read_response(answer)

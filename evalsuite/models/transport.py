@@ -100,7 +100,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             secure = self._tls or self._proxies
             context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_make_socket),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_open_socket),
                 trust_env=self._proxies,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
@@ -108,7 +108,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return self._session
 
     async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        unpack = _find_unpacker(response.headers.get("Content-Encoding", "identity").lower())
+        unpack = _find_decompressor(response.headers.get("Content-Encoding", "identity").lower())
         body = bytearray()
         async for chunk in response.content.iter_any():
             for piece in unpack(chunk) if unpack else (chunk,):
@@ -130,7 +130,7 @@ def _parse_url(address: str) -> URL:
     return URL(address, encoded=True)
 
 
-def _find_unpacker(encoding: str) -> Any:
+def _find_decompressor(encoding: str) -> Any:
     """Return a function that decompresses a chunk in pieces of bounded size; None if the answer is not compressed."""
     if encoding in {"identity", ""}:
         return None
@@ -139,15 +139,15 @@ def _find_unpacker(encoding: str) -> Any:
     # Detect gzip or zlib by the header of the compressed data (`| 32`).
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
-    def unpack_chunk(chunk: bytes) -> Any:
+    def decompress_chunk(chunk: bytes) -> Any:
         while chunk:
             yield inflate.decompress(chunk, DECOMPRESSED_AT_ONCE)
             chunk = inflate.unconsumed_tail
 
-    return unpack_chunk
+    return decompress_chunk
 
 
-def _make_socket(address: Any) -> socket.socket:
+def _open_socket(address: Any) -> socket.socket:
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
 from evalsuite.output.reports.compare import GLANCE, compare_runs, make_paired_table
-from evalsuite.output.reports.markdown import join_lines, write_plain_cell
+from evalsuite.output.reports.markdown import collapse_to_line, format_plain_cell
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.section import Cell, Column, Section, Table, drop_unmeasured_columns, is_best, list_charts
 
@@ -36,10 +36,10 @@ SPECIAL = {
 
 def escape_latex(text: str) -> str:
     """Escape text so that it contains no LaTeX commands."""
-    return "".join(SPECIAL.get(sign, sign) for sign in join_lines(text))
+    return "".join(SPECIAL.get(sign, sign) for sign in collapse_to_line(text))
 
 
-def write_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
+def format_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
     """Write a table with its caption and note; the best value in each row is bold."""
     table = drop_unmeasured_columns(table)
     bests = table.best or [None] * len(table.rows)
@@ -47,7 +47,7 @@ def write_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str]
     for row, best in zip(table.rows, bests, strict=True):
         marks = (stars.get((str(row[0]), column.title), "") for column in table.columns)
         cells = zip(row, table.columns, marks, strict=True)
-        rows.append(" & ".join(_write_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
+        rows.append(" & ".join(_format_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
     shape = "".join("l" if column.style == "text" else "r" for column in table.columns)
     lines = [
         r"\begin{table}",
@@ -66,12 +66,12 @@ def write_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str]
     return "\n".join(lines) + "\n"
 
 
-def _write_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
-    text = escape_latex(write_plain_cell(cell, column))
+def _format_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
+    text = escape_latex(format_plain_cell(cell, column))
     return rf"\textbf{{{text}}}" if is_best(cell, column, best) else text
 
 
-def write_latex_figure(name: str, caption: str) -> str:
+def format_latex_figure(name: str, caption: str) -> str:
     """Write a figure with its caption; the figure's file is next to the document."""
     return (
         "\\begin{figure}\n\\centering\n"
@@ -80,7 +80,7 @@ def write_latex_figure(name: str, caption: str) -> str:
     )
 
 
-def write_verbatim(text: str) -> str:
+def format_verbatim(text: str) -> str:
     """Write text of several lines verbatim, in monospaced type."""
     lines = (escape_latex(line) or r"\mbox{}" for line in text.splitlines())
     return "\\begin{quote}\\small\\ttfamily\\raggedright\n" + "\\\\\n".join(lines) + "\n\\end{quote}"
@@ -97,16 +97,16 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     folder.mkdir(parents=True, exist_ok=True)
     sections = compare_runs(runs, labels)
     texts = {
-        "tables.tex": _write_tables(sections, rate_significance(runs, labels), labels[0]),
-        "figures.tex": _write_figures(sections, folder),
-        "appendix.tex": _write_appendix(runs, labels),
+        "tables.tex": _format_tables(sections, map_significance_stars(runs, labels), labels[0]),
+        "figures.tex": _draw_figures(sections, folder),
+        "appendix.tex": _format_appendix(runs, labels),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
     return [folder / name for name in texts]
 
 
-def rate_significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
+def map_significance_stars(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
     """Map each benchmark and run to significance stars for the run's difference from the first run."""
     stars = {}
     for name in {name for run in runs for name in run.benchmarks}:
@@ -119,28 +119,28 @@ def rate_significance(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[
     return stars
 
 
-def _write_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
+def _format_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
     tables = []
     for section in sections:
-        legend, marks = (_write_legend(first), stars) if section.title == GLANCE else ("", {})
+        legend, marks = (_format_legend(first), stars) if section.title == GLANCE else ("", {})
         for block in section.blocks:
             if isinstance(block, Table) and block.rows:
                 caption = ": ".join(filter(None, (section.title, block.title)))
-                tables.append(write_latex_table(block, f"{caption}.{legend}", marks))
+                tables.append(format_latex_table(block, f"{caption}.{legend}", marks))
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
 
 
-def _write_legend(first: str) -> str:
+def _format_legend(first: str) -> str:
     return (
         f" Stars: differs from {first}, paired by question, with Holm's correction over all pairs: "
         "* p < 0.05, ** p < 0.01, *** p < 0.001."
     )
 
 
-def _write_figures(sections: Sequence[Section], folder: Path) -> str:
+def _draw_figures(sections: Sequence[Section], folder: Path) -> str:
     charts = list_charts(sections)
     drawn = set(draw_charts(charts, folder, "pdf"))
-    figures = [write_latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
+    figures = [format_latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
     head = (
         "% needs \\usepackage{graphicx}; where the figures stand, if not beside the document:\n"
         "\\providecommand{\\evalsuitefigures}{}\n"
@@ -148,10 +148,10 @@ def _write_figures(sections: Sequence[Section], folder: Path) -> str:
     return head + "\n".join(figures)
 
 
-def _write_appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
+def _format_appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
     lines = [line for run, label in zip(runs, labels, strict=True) for line in _describe_run(run, label)]
     names = sorted({name for run in runs for name in run.benchmarks})
-    prompts = [line for name in names for line in _write_prompt(name, [run for run in runs if name in run.benchmarks])]
+    prompts = [line for name in names for line in _format_prompt(name, [run for run in runs if name in run.benchmarks])]
     return "\n\n".join([*lines, *prompts]) + "\n"
 
 
@@ -170,11 +170,11 @@ def _describe_run(run: Run, label: str) -> Iterator[str]:
     for name, bench in run.benchmarks.items():
         yield (
             f"{escape_latex(name)}: {len(bench.tally)} cases of {escape_latex(bench.source)}; SHA-256 (16 digits) "
-            f"{escape_latex(_write_hashes(bench.tally))}."
+            f"{escape_latex(_format_hashes(bench.tally))}."
         )
 
 
-def _write_hashes(tally: Tally) -> str:
+def _format_hashes(tally: Tally) -> str:
     data, prompts = _hash_fingerprints(tally, "input", "target"), _hash_fingerprints(tally, "prompt")
     scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in tally}))
     return f"of data {data}, of prompts {prompts}, of scorers {scorers}"
@@ -187,7 +187,7 @@ def _hash_fingerprints(tally: Tally, *names: str) -> str:
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
 
 
-def _write_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
+def _format_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
     """Write the prompt of a benchmark's first case, from the first run that sent a prompt."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
@@ -196,5 +196,5 @@ def _write_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
         if ends:
             words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
             yield rf"\paragraph{{Prompt of {escape_latex(name)}}} Case {escape_latex(record.sample)}:"
-            yield write_verbatim(words[:LONGEST_PROMPT])
+            yield format_verbatim(words[:LONGEST_PROMPT])
             return

@@ -20,28 +20,28 @@ from evalsuite.plugin.collection import (
     check_judge_and_sandboxes,
     check_options,
     choose_items,
-    count_collected,
+    count_collected_cases,
     make_items,
     mark_function,
     shorten_report,
 )
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import list_models, name_former_options
+from evalsuite.plugin.options import describe_former_options, list_models
 from evalsuite.plugin.outcomes import advance_to_item, lend_to_debugger, make_report, note_running
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
     configure_plan_only,
     finish_session,
-    keep_status,
     make_header,
+    restore_status,
     send_plan,
     show_summary,
     start_process,
     stop_process,
 )
-from evalsuite.plugin.xdist import prefer_worksteal, refuse_plain_workers
+from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
 __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
 
@@ -66,7 +66,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Set how xdist distributes cases, make `--plan` only collect, and run one session for each of several models."""
     configure_plan_only(config)
-    prefer_worksteal(config)
+    set_default_distribution(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
     if len(models) < 2:
         return None
@@ -89,7 +89,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     listener = session.config.stash.get(LISTENER, None)
     if listener is not None:
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
-        for line in name_former_options(session.config) if terminal else ():
+        for line in describe_former_options(session.config) if terminal else ():
             terminal.write_line(line)
         from evalsuite.plugin.live_line import show_progress
 
@@ -135,7 +135,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Gener
     """Mark a benchmark's function before pytest makes its items, and count its cases afterwards."""
     mark_function(obj)
     made = yield
-    count_collected(collector.config, made)
+    count_collected_cases(collector.config, made)
     return made
 
 
@@ -221,5 +221,5 @@ def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]
     try:
         return (yield)
     finally:
-        keep_status(config)
+        restore_status(config)
         stop_process(config)

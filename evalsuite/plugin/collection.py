@@ -13,7 +13,7 @@ from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.plugin.items import LEFT_OUT, MARK, get_case, is_skipped_benchmark, list_cases
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import read_command_line_gates, requests_cases
+from evalsuite.plugin.options import is_requesting_cases, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import get_worker_data
 
@@ -61,7 +61,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
     settings, name = process.settings, process.model_name
     try:
         reason = _explain_uncallable_model(config)
-        if reason and not requests_cases(config):
+        if reason and not is_requesting_cases(config):
             skipped = pytest.param(None, marks=pytest.mark.skip(reason), id=LEFT_OUT)
             metafunc.parametrize(FIXTURE, [skipped], indirect=True)
             return
@@ -70,7 +70,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         # In a resumed run, make all cases, because the session must also note which cases it does not run.
-        may_match = _select_any_case if settings.resume else _find_keyword_filter(metafunc)
+        may_match = _select_any_case if settings.resume else _make_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.shard_assignment, may_match)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
@@ -90,7 +90,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
         )
 
 
-def count_collected(config: pytest.Config, made: object) -> None:
+def count_collected_cases(config: pytest.Config, made: object) -> None:
     """Count a function's cases: the cases made by pytest, and the cases excluded by `-k` before they were made."""
     cases = list_cases(made) if isinstance(made, list) else []
     if not cases:
@@ -109,14 +109,14 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
     if LISTENER not in config.stash:
         # The controlling process sends this reason to its workers, because the workers do not have the API keys.
         return str(get_worker_data(config)[0]["unaskable"])
-    return config.stash[LISTENER].explain_unaskable()
+    return config.stash[LISTENER].explain_uncallable_model()
 
 
 def _select_any_case(_id: str) -> bool:
     return True
 
 
-def _find_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
+def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
     The function returns true for every id if `-k` was not given, or if an item's names are unknown before pytest makes
@@ -161,7 +161,7 @@ def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
         own = {name: value for name, value in parameters.items() if name != FIXTURE}
         if case is not None and own:
-            parameters[FIXTURE] = case.with_parameters(own, item.nodeid)
+            parameters[FIXTURE] = case.add_parameters(own, item.nodeid)
 
 
 def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
@@ -175,13 +175,13 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
         return
     from evalsuite.engine.checks import find_unmet_option
 
-    _stop_for_problem(session, items, find_unmet_option(list_cases(items), settings, gates))
+    _exit_for_problem(session, items, find_unmet_option(list_cases(items), settings, gates))
 
 
 def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Check that the judge and the sandboxes for the selected cases are available."""
     if items and all(map(is_skipped_benchmark, items)):
-        _stop_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
+        _exit_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     option = session.config.option
     cases = list_cases(items)
     if not cases or option.collectonly or option.setupplan:
@@ -189,10 +189,10 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     from evalsuite.engine.checks import find_missing_judge, find_missing_sandbox
 
     settings = session.config.stash[PROCESS].settings
-    _stop_for_problem(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))
+    _exit_for_problem(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))
 
 
-def _stop_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
+def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
     """End the run before any model call if `problem` is not empty."""
     if not problem:
         return
@@ -211,12 +211,12 @@ def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)
-            if case is not None and not process.shard_assignment.is_assigned_here(case.bound.name, case.source.id)
+            if case is not None and not process.shard_assignment.is_in_shard(case.bound.name, case.source.id)
         ]
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=others)
-    if settings.may_end_early:
+    if settings.can_end_early:
         from evalsuite.engine.cases import order_items
 
         items[:] = order_items(items, get_case, settings, process.workers)

@@ -67,7 +67,7 @@ def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[Che
         _check_sandbox(settings, fault=programs),
         *_check_extras(),
         _check_runs_folder(settings, root),
-        *_check_data(settings, root),
+        *_check_data_folder(settings, root),
     ]
 
 
@@ -177,7 +177,7 @@ def _check_runs_folder(settings: Settings, root: Path) -> CheckResult:
     return CheckResult("runs", OK, room) if free >= LEAST_DISK else CheckResult("runs", BROKEN, room, fault=True)
 
 
-def _check_data(settings: Settings, root: Path) -> Iterator[CheckResult]:
+def _check_data_folder(settings: Settings, root: Path) -> Iterator[CheckResult]:
     if not settings.data:
         return
     folder = root / settings.data
@@ -199,7 +199,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int:
     """Print the table; no session begins."""
-    from evalsuite.engine.preparation import make_importable
+    from evalsuite.engine.preparation import add_root_to_path
     from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.section import Column, Table
     from evalsuite.plugin.options import read_config_settings
@@ -208,9 +208,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
         settings = read_config_settings(config)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
-    make_importable(settings, config.rootpath)
+    add_root_to_path(settings, config.rootpath)
     findings = check_machine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
-    if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _needs_no_sandbox(config):
+    if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _is_sandbox_unneeded(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
     # Subtract 4, because two spaces separate each of the three columns from the next.
     width = WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
@@ -227,7 +227,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     return int(bool(faults))
 
 
-def _needs_no_sandbox(config: pytest.Config) -> bool:
+def _is_sandbox_unneeded(config: pytest.Config) -> bool:
     """Tell whether the suite has cases but no case that runs programs written by a model."""
     from evalsuite.plugin.items import list_cases
     from evalsuite.plugin.pytest_internals import collect_items

@@ -69,20 +69,20 @@ def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     return evalsuite_case.findings.get_scores(evalsuite_case.case)
 
 
-def _provide_model(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
-    from evalsuite.engine.case_record import lend_model
+def _open_model(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
+    from evalsuite.engine.case_record import provide_model
 
     process, item = request.config.stash[PROCESS], request.node
     case = get_case(item)
     findings = get_findings(item) if case else None
-    with lend_model(process.models, process.background_loop.loop, case, item.nodeid, findings, judge=judge) as model:
+    with provide_model(process.models, process.background_loop.loop, case, item.nodeid, findings, judge=judge) as model:
         yield model
 
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The model under test."""
-    yield from _provide_model(request, judge=False)
+    yield from _open_model(request, judge=False)
 
 
 @pytest.fixture
@@ -94,4 +94,4 @@ def endpoint(model: BlockingModel) -> Endpoint:
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The run's judge; without a judge, an error explains how to name one."""
-    yield from _provide_model(request, judge=True)
+    yield from _open_model(request, judge=True)

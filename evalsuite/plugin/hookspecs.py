@@ -84,7 +84,7 @@ class HookWatchers:
         sections: list[Section] = []
         with self._report_exceptions("pytest_evalsuite_report"):
             for added in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
-                sections += map(_check_section, added)
+                sections += map(_require_section, added)
         return sections
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
@@ -101,7 +101,7 @@ class HookWatchers:
             self._faults.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
 
 
-def _check_section(added: object) -> Section:
+def _require_section(added: object) -> Section:
     from evalsuite.output.reports.section import Section
 
     if not isinstance(added, Section):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.declarations import list_benchmarks, names_benchmark
+from evalsuite.core.declarations import is_benchmark_declared, list_benchmarks
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.engine.signals import guard_exit, install_handlers
+from evalsuite.engine.signals import install_handlers, intercept_exit
 from evalsuite.plugin.items import RECORD, list_cases
-from evalsuite.plugin.options import names_option, read_command_line_gates
+from evalsuite.plugin.options import is_option_given, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
 from evalsuite.plugin.xdist import connect_worker, get_planned_count, stop_distributing, stop_replacing_workers
@@ -57,7 +57,7 @@ class ReportListener:
         self.status: int | None = None
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
-        self.release_exit = guard_exit(lambda: find_least_status(config))
+        self.release_exit = intercept_exit(lambda: find_least_status(config))
         self.live: dict[str, Benchmark] = {}
         # The plan (the session's cases) as received from a worker; None until a worker sends the plan.
         self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
@@ -81,7 +81,7 @@ class ReportListener:
                 raise self._failure
             if self._run is None:
                 try:
-                    self._run = self._make_run()
+                    self._run = self._open_new_run()
                 except (EvalsuiteError, OSError) as error:
                     self.broken = f"the run cannot begin: {describe_exception(error)}"
                     self._failure = RunError(self.broken)
@@ -95,7 +95,7 @@ class ReportListener:
         except RunError as error:
             pytest.exit(f"evalsuite: {error}", INCOMPLETE)
 
-    def _make_run(self) -> OpenRun:
+    def _open_new_run(self) -> OpenRun:
         from evalsuite.engine.open_run import OpenRun
         from evalsuite.plugin.hookspecs import HookWatchers
 
@@ -126,7 +126,7 @@ class ReportListener:
         gates = parse_gates(text for text in self.settings.gate if text not in asked)
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
-    def misses_gated_cases(self) -> bool:
+    def is_missing_gated_cases(self) -> bool:
         """Tell whether no case ran although this session has a model and should have collected cases for a gate."""
         if self.has_begun or self.settings.partial or not self.settings.model:
             return False
@@ -138,7 +138,7 @@ class ReportListener:
 
     def _list_planned_order(self) -> list[str]:
         """Return the order in which results count if the run may end early, which is fixed before the first call."""
-        if not self.settings.may_end_early:
+        if not self.settings.can_end_early:
             return []
         from evalsuite.decisions.early_stops import interleave_parts
 
@@ -159,7 +159,7 @@ class ReportListener:
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
-        picks = _selects_single_cases(self._config) or not self.settings.shard
+        picks = _is_case_selection(self._config) or not self.settings.shard
         lacking = dict.fromkeys(self._find_uncollected() - collected.keys(), NOT_COLLECTED)
         return lacking | {
             name: {**entry, "selected": selected[name] if picks else entry["cases"]}
@@ -209,19 +209,19 @@ class ReportListener:
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "quarantine": quarantine.plain() if quarantine else None,
-            "unaskable": self.explain_unaskable(),
+            "unaskable": self.explain_uncallable_model(),
             # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
             # the plan.
             "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
         }
         self._channels.append(connect_worker(node, data, self._receive_request))
 
-    def explain_unaskable(self) -> str:
+    def explain_uncallable_model(self) -> str:
         """Return why the model cannot be called, to send it to workers; empty if the model can be called."""
-        from evalsuite.engine.checks import check_model_can_be_called
+        from evalsuite.engine.checks import check_callability
 
         try:
-            check_model_can_be_called(self.settings, self.spec.model)
+            check_callability(self.settings, self.spec.model)
         except EvalsuiteError as error:
             return str(error)
         return ""
@@ -271,7 +271,7 @@ class ReportListener:
                 # End the session, because further cases would be paid for without a record.
                 self.broken = f"the records cannot be kept: {describe_exception(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
-        elif report.when == "teardown" and self.settings.may_end_early:
+        elif report.when == "teardown" and self.settings.can_end_early:
             self._passed_over.add(report.nodeid)
             if self.has_begun:
                 self.run.early.add_result(report.nodeid, None)
@@ -356,7 +356,7 @@ def find_least_status(config: pytest.Config) -> int:
     listener = config.stash.get(LISTENER, None)
     if listener is not None and listener.status is not None:
         return listener.status
-    return INCOMPLETE if names_option(config) and not config.option.collectonly else 0
+    return INCOMPLETE if is_option_given(config) and not config.option.collectonly else 0
 
 
 def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
@@ -365,7 +365,7 @@ def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, report
     found: set[str] = set()
     for file in _list_test_files(config.rootpath, config, reports):
         if not any(file.is_relative_to(path) for path in collected):
-            found |= {name for name in names if name not in found and names_benchmark(file, name)}
+            found |= {name for name in names if name not in found and is_benchmark_declared(file, name)}
     return found
 
 
@@ -390,10 +390,10 @@ def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterat
 
 def _is_selection_partial(config: pytest.Config) -> bool:
     """Tell whether the command line selects only some cases: by -k, -m, --lf, a file or an id."""
-    return _selects_single_cases(config) or any(arg.endswith(".py") for arg in config.args)
+    return _is_case_selection(config) or any(arg.endswith(".py") for arg in config.args)
 
 
-def _selects_single_cases(config: pytest.Config) -> bool:
+def _is_case_selection(config: pytest.Config) -> bool:
     """Tell whether the command line selects only some cases of a file."""
     option = config.option
     picked = option.keyword or option.markexpr or option.deselect or getattr(option, "lf", False)

@@ -66,16 +66,16 @@ class StatusFile:
     def paint_line(self, line: str) -> None:
         """Show a line below the cursor without moving the cursor."""
         with self._lock:
-            self._send(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
+            self._send_text(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
             self._painted = True
 
     def print_line(self, line: str) -> None:
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
-            self._send(f"{erase}\n{line}\n")
+            self._send_text(f"{erase}\n{line}\n")
 
-    def _send(self, text: str) -> None:
+    def _send_text(self, text: str) -> None:
         os.write(self._descriptor, text.encode(self._file.encoding or "utf-8", "replace"))
 
     def release(self) -> None:
@@ -110,21 +110,21 @@ class LiveLine:
     def pytest_collection(self) -> None:
         """Print that a large suite is being collected if the output is not a terminal; pytest itself prints nothing."""
         if not self._terminal.isatty:
-            self._open()
+            self._open_terminal()
 
     def pytest_runtest_logfinish(self) -> None:
         self._done += 1
-        self._begin()
+        self._begin_when_known()
 
     def pytest_runtest_logstart(self) -> None:
-        self._begin()
+        self._begin_when_known()
 
-    def _begin(self) -> None:
+    def _begin_when_known(self) -> None:
         if not self._started and self._listener.has_cases:
             self._started = time.monotonic()
-            self._open()
+            self._open_terminal()
 
-    def _open(self) -> None:
+    def _open_terminal(self) -> None:
         if self._thread is not None:
             return
         self._thread = threading.Thread(target=self._update_line, daemon=True)
@@ -153,17 +153,17 @@ class LiveLine:
 
     def _update_line(self) -> None:
         if self._file is not None and self._file.is_terminal:
-            self._paint(self._file)
+            self._paint_until_end(self._file)
         elif self._file is not None:
-            self._print(self._file)
+            self._print_until_end(self._file)
 
-    def _paint(self, file: StatusFile) -> None:
+    def _paint_until_end(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
             if self._has_called_model:
                 self._print_notices(file)
                 file.paint_line(fit_to_width(self.list_parts(time.monotonic()), file.width - 1))
 
-    def _print(self, file: StatusFile) -> None:
+    def _print_until_end(self, file: StatusFile) -> None:
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
             self._print_notices(file)

@@ -110,13 +110,13 @@ def pytest_configure(config: pytest.Config) -> None:
     counted = itertools.count()
     best = fault.best
 
-    def mutate(score: Callable[..., Scores], *arguments: Any) -> Scores:
+    def mutate_scores(score: Callable[..., Scores], *arguments: Any) -> Scores:
         scores = score(*arguments)
         is_degraded = fault.mutant != "flattered" and next(counted) % 10 > 0
         return change(_degrade_scores(scores, best) if is_degraded else scores, best)
 
-    vars(case_record)["run_rule_scorer"] = partial(mutate, scoring.run_rule_scorer)
-    vars(solving)["read_scores"] = partial(mutate, scoring.read_scores)
+    vars(case_record)["run_rule_scorer"] = partial(mutate_scores, scoring.run_rule_scorer)
+    vars(solving)["convert_scores"] = partial(mutate_scores, scoring.convert_scores)
     if fault.mutant == "flattered":
         # Change the scorers' version, too, because a scorer that really changed would have another version.
         vars(scoring)["_describe_version"] = lambda *_: "a mutant"

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.core.declarations import is_in_suite, is_run_folder
+from evalsuite.core.declarations import is_run_folder, is_suite_file
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
@@ -58,7 +58,7 @@ def add_options(parser: pytest.Parser) -> None:
             parser.addini(option.ini_key, explanation, type=INI[option.kind], default=None)
 
 
-def name_former_options(config: pytest.Config) -> list[str]:
+def describe_former_options(config: pytest.Config) -> list[str]:
     """Return a line for each option of this command that has become a project setting."""
     return [
         f"evalsuite: {option.flag} is {option.now} now"
@@ -80,15 +80,15 @@ def list_models(args: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def requests_cases(config: pytest.Config) -> bool:
+def is_requesting_cases(config: pytest.Config) -> bool:
     """Tell whether the command line requests cases: by one of evalsuite's options, or by the id of a test.
 
     Without a request, as with plain `pytest` in a project with unit tests, cases are skipped if no model is available.
     """
-    return names_option(config) or any("::" in arg for arg in config.args)
+    return is_option_given(config) or any("::" in arg for arg in config.args)
 
 
-def names_option(config: pytest.Config) -> bool:
+def is_option_given(config: pytest.Config) -> bool:
     """Tell whether the command line names one of evalsuite's options."""
     return any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
 
@@ -169,7 +169,7 @@ def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
         if any(is_run_folder(folder) for folder in (path, *path.parents) if root in folder.parents):
             raise SettingsError(f"{arg}: a run's folder holds data alone, so no test in it is collected")
     for arg in taken:
-        if not is_in_suite(here / arg.partition("::")[0], root):
+        if not is_suite_file(here / arg.partition("::")[0], root):
             raise SettingsError(f"{arg}: the run names tests outside of this suite; name the suite on the command line")
 
 

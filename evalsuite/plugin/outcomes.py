@@ -126,8 +126,8 @@ def make_report(
 
 def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Note the exception of a case's phase, and add the case's question, answer and scores to the report."""
-    from evalsuite.engine.case_record import find_excuse
-    from evalsuite.output.reports.case_block import write_case_block
+    from evalsuite.engine.case_record import explain_excuse
+    from evalsuite.output.reports.case_block import format_case_block
 
     process, findings = item.config.stash[PROCESS], get_findings(item)
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
@@ -137,7 +137,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         return
     is_missed = findings.note_error(error, str(error), in_test=call.when == "call")
     if is_missed:
-        excuse = find_excuse(case, process.settings, process.quarantine)
+        excuse = explain_excuse(case, process.settings, process.quarantine)
         _excuse_failure(findings, report, None if inspects_single_failures(item.config) else excuse)
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
@@ -145,7 +145,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         # Show all scores if the test reads no score by name, because the test may then depend on any score.
         few = findings.read and item.config.option.verbose <= 0
         main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
-        explain_failure(item, call, report, write_case_block(record, scores={main, *findings.read} if few else ()))
+        explain_failure(item, call, report, format_case_block(record, scores={main, *findings.read} if few else ()))
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
@@ -217,7 +217,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
     so that JUnit reports, pytest-html and workers handle it like a traceback.
     """
-    from evalsuite.plugin.pytest_internals import is_traceback, show_failure
+    from evalsuite.plugin.pytest_internals import is_traceback, make_failure
 
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     raised = call.excinfo
@@ -241,7 +241,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     lines = [f"{file}:{number}: {statement}\n"]
     if message not in block and not NUMBERS_ALONE.fullmatch(message):
         lines += [f"E   {part}\n" for part in message.splitlines()]
-    explained = show_failure(lines, file, number, message)
+    explained = make_failure(lines, file, number, message)
     explained.addsection(SECTION, block, "-")
     report.longrepr = explained
 
@@ -271,9 +271,9 @@ def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> b
 @lru_cache(maxsize=256)
 def _find_statement_text(code: CodeType, number: int) -> str:
     # Cache the statement, because finding it parses the file, and a benchmark's cases fail at the same few lines.
-    from evalsuite.engine.case_record import read_statement
+    from evalsuite.engine.case_record import get_statement_source
 
-    return escape_for_terminal(read_statement(linecache.getlines(code.co_filename), number))
+    return escape_for_terminal(get_statement_source(linecache.getlines(code.co_filename), number))
 
 
 def get_block(report: pytest.TestReport) -> str:

@@ -29,10 +29,10 @@ class SessionQueue:
     """The session's items in order, for sessions without workers."""
 
     def __init__(self, items: list[pytest.Item]) -> None:
-        from evalsuite.engine.solving import CaseQueue
+        from evalsuite.engine.solving import UpcomingCases
 
         self._positions = {item: position for position, item in enumerate(items)}
-        self._queue = CaseQueue([get_solvable_case(item) for item in items])
+        self._queue = UpcomingCases([get_solvable_case(item) for item in items])
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
         """Move to an item; ignore an item of another session."""
@@ -115,10 +115,10 @@ class CaseProcess:
     @property
     def models(self) -> RunModels:
         """The run's models, called through the gateway; made once, by the thread that first needs them."""
-        from evalsuite.engine.checks import demand_model
+        from evalsuite.engine.checks import require_model
         from evalsuite.engine.solving import RunModels
 
-        background, name = self.background_loop, demand_model(self.model_name)
+        background, name = self.background_loop, require_model(self.model_name)
         with self._lock:
             if self._models is None:
                 self._models = RunModels(self._connect(background), self.settings, name)
@@ -128,13 +128,13 @@ class CaseProcess:
         """Move the queue to the item and, from the first case on, start solving as many cases as may be in flight."""
         self.session = item.session
         if self._prefetcher is None and get_case(item) is not None:
-            from evalsuite.engine.solving import Prefetcher, compute_window
+            from evalsuite.engine.solving import Prefetcher, compute_window_size
 
             session, in_worker = item.session, is_worker(item.config)
             _freeze_heap(in_worker=in_worker)
             # In a worker, xdist manages the queue.
             queue = find_worker_queue(session) if in_worker else SessionQueue(session.items)
-            window = compute_window(self.settings, self.workers)
+            window = compute_window_size(self.settings, self.workers)
             self._queue, self._prefetcher = (queue, Prefetcher(self.background_loop, self.models, queue, window))
         if self._prefetcher is not None and self._queue is not None:
             self._queue.move_to(item, nextitem)

@@ -29,15 +29,15 @@ def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], 
     except Exception:  # noqa: BLE001 - a wrong expression is pytest's to report
         return None
 
-    def keeps(name: str) -> bool:
+    def is_selected(name: str) -> bool:
         lowered = name.lower()
 
-        def matches(word: str, /, **more: Any) -> bool:
+        def is_match(word: str, /, **more: Any) -> bool:
             return word.lower() in lowered or bool(around(word, **more))
 
-        return bool(expression.evaluate(matches))
+        return bool(expression.evaluate(is_match))
 
-    return keeps
+    return is_selected
 
 
 def list_ini_keys(config: pytest.Config) -> set[str]:
@@ -104,7 +104,7 @@ def is_traceback(longrepr: object) -> bool:
     return isinstance(longrepr, ExceptionRepr)
 
 
-def show_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
+def make_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
     """Make a failure object whose text a report shows in place of a traceback.
 
     pytest's own classes are needed, because xdist keeps the sections only of these classes when it serialises a report.

@@ -12,7 +12,7 @@ from evalsuite.core.declarations import started_sessions
 from evalsuite.core.errors import EvalsuiteError, describe_exception
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import restore_settings
-from evalsuite.engine.preparation import MODELS, prepare_run, write_command
+from evalsuite.engine.preparation import MODELS, format_command, prepare_run
 from evalsuite.engine.signals import describe_ending_signal, install_handlers, restore_signals
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
@@ -69,7 +69,7 @@ def _start_controller(config: pytest.Config) -> None:
     spec = prepare_run(
         read_config_settings(config),
         config.rootpath,
-        write_command(config.invocation_params.args),
+        format_command(config.invocation_params.args),
         selection,
         named={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
         runs=runs,
@@ -99,13 +99,13 @@ def _start_worker(config: pytest.Config) -> None:
 
         quarantine = restore_quarantine(data["quarantine"])
 
-    def stop(reason: str) -> None:
+    def stop_worker(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
     def connect_models(background: BackgroundLoop) -> CaseAsker:
         from evalsuite.gateway.channel import ChannelAsker
 
-        return ChannelAsker(channel, background, stop)
+        return ChannelAsker(channel, background, stop_worker)
 
     settings = restore_settings(json.loads(data["settings"]))
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models)
@@ -157,7 +157,7 @@ def finish_session(session: pytest.Session) -> None:
     listener = config.stash.get(LISTENER, None)
     if listener is None:
         return
-    if not (listener.has_begun or listener.broken or _lacks_gated_cases(session, listener)):
+    if not (listener.has_begun or listener.broken or _is_missing_gated_cases(session, listener)):
         # Hooks may change the exit status of a session without cases.
         listener.status = 0
         return
@@ -182,17 +182,17 @@ def finish_session(session: pytest.Session) -> None:
         report_decisions(config, run)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if run.hopeless is not None and terminal is not None:
-        _state_reason_once(terminal, listener.ending)
+        _shorten_repeated_reason(terminal, listener.ending)
     if describe_ending_signal() and terminal is not None:
         # Show the summary now, because pytest omits its summary hook if a signal ended the session.
         show_summary(terminal)
 
 
-def _lacks_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
+def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
     """Tell whether no case ran although gates of this session need cases; false if the session only collects."""
     if session.config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
         return False
-    return bool(read_command_line_gates(session.config)) or listener.misses_gated_cases()
+    return bool(read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
@@ -208,7 +208,7 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
     return str(stopped) if stopped else None
 
 
-def _state_reason_once(terminal: pytest.TerminalReporter, reason: str) -> None:
+def _shorten_repeated_reason(terminal: pytest.TerminalReporter, reason: str) -> None:
     """Shorten the reason why the session ended in each case's failure, because the summary states the whole reason."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
@@ -278,7 +278,7 @@ def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
         terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
 
 
-def keep_status(config: pytest.Config) -> None:
+def restore_status(config: pytest.Config) -> None:
     """Restore the exit status if a conftest's hook set the status to 0, or ended the session before its report.
 
     A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.

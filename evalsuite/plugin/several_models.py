@@ -67,13 +67,13 @@ def _await_session(session: subprocess.Popen[bytes]) -> list[int]:
     """Wait for a session's end, and return the signals received; on Ctrl-C, the terminal also signals the session."""
     received: list[int] = []
 
-    def terminate(number: int, _frame: object) -> None:
+    def forward_signal(number: int, _frame: object) -> None:
         received.append(number)
         session.terminate()
 
     former = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda number, _: received.append(number)),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, terminate),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, forward_signal),
     }
     try:
         session.wait()

@@ -16,11 +16,11 @@ from evalsuite.core.errors import escape_for_terminal
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.preparation import list_options_to_repeat
 from evalsuite.output.page.write import PAGE
-from evalsuite.output.reports.case_block import list_worst_cases, write_case_blocks
-from evalsuite.output.reports.markdown import write_decision_line, write_measured_line
+from evalsuite.output.reports.case_block import format_case_blocks, list_worst_cases
+from evalsuite.output.reports.markdown import format_decision_line, format_measured_line
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_block
-from evalsuite.plugin.pytest_internals import get_session, remember_failures, show_failure
+from evalsuite.plugin.pytest_internals import get_session, make_failure, remember_failures
 from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Usage
-    from evalsuite.decisions.comparison import Against
+    from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.engine.open_run import OpenRun
@@ -63,14 +63,14 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     for line in verdict.faults:
         terminal.write_line(escape_for_terminal(line), red=True)
     for decision in verdict.decisions:
-        terminal.write_line(write_decision_line(decision), **{"green" if decision.verdict == "met" else "red": True})
+        terminal.write_line(format_decision_line(decision), **{"green" if decision.verdict == "met" else "red": True})
     for line in (*verdict.reasons_beyond_gates[len(verdict.faults) :], *verdict.remarks):
         terminal.write_line(escape_for_terminal(line))
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)
     _print_report_paths(terminal, folder.path)
     _show_resumption(terminal, folder)
-    _write_annotations(terminal, verdict)
+    _print_annotations(terminal, verdict)
     if run.aside:
         terminal.write_line(run.aside)
 
@@ -90,11 +90,11 @@ def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> No
         terminal.write_line(f"go on with it: {again}   (what was answered is not asked again)")
 
 
-def _write_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
+def _print_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> None:
     """Print one workflow command per reason and per failed case; GitHub shows these annotations beside the code."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    reasons = [_write_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
+    reasons = [_format_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
     cases = () if verdict.status is Status.GOOD else _list_case_annotations(terminal)
     for line in (*reasons[:MOST_REASONS], *cases, *reasons[MOST_REASONS:])[:MOST_ANNOTATIONS]:
         terminal.write_line(line)
@@ -107,10 +107,10 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
             block = get_block(report)
             if block:
                 file, line, name = report.location
-                yield _write_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
+                yield _format_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
 
 
-def _write_annotation(title: str, text: str, **place: object) -> str:
+def _format_annotation(title: str, text: str, **place: object) -> str:
     # In GitHub's workflow commands, % and line ends must be escaped; in properties, also colons and commas.
     properties = {**place, "title": title}
     shown = ",".join(f"{name}={_escape_annotation(str(value), ':,')}" for name, value in properties.items())
@@ -151,7 +151,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     if report is None:
         return
     if not explain_interruption(report.run.info):
-        _report_all(config, report)
+        _report_decisions(config, report)
     # Make `--lf` rerun the cases that are below their threshold in benchmarks with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
@@ -159,7 +159,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
             remember_failures(config, cases)
 
 
-def _report_all(config: pytest.Config, report: RunReport) -> None:
+def _report_decisions(config: pytest.Config, report: RunReport) -> None:
     others = [plugin for name in UNINFORMED if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -174,7 +174,7 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
     for decision in verdict.decisions:
         red = decision.verdict != "met"
         # The line omits the gate's text, because pytest prints this text as the test's name before the line.
-        line = f"{decision.verdict}: {write_measured_line(decision)}"
+        line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         blocks = list(_list_case_blocks(decision, report, metrics)) if red else []
         # Add an opening bracket, because pytest treats text after a bracket as a test's parameters and closes the
@@ -185,18 +185,20 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
         yield from _list_comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
 
-def _list_comparisons(against: Against, which: str) -> Iterator[pytest.TestReport]:
+def _list_comparisons(against: BaselineComparison, which: str) -> Iterator[pytest.TestReport]:
     worse = {line.partition(" is ")[0]: line for line in against.list_regressions()}
     for subject, *_ in against.found:
         name = str(subject)
         yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), red=name in worse)
-    for line in against.list_lacking():
+    for line in against.list_incomparable():
         yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 
 def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
     # Show the gate's worst cases, each with its block of question, answer and scores.
-    for title, block in write_case_blocks(list_worst_cases(decision, report.run), report.run, report.baseline, metrics):
+    for title, block in format_case_blocks(
+        list_worst_cases(decision, report.run), report.run, report.baseline, metrics
+    ):
         yield f"{escape_for_terminal(title)}\n{block}"
 
 
@@ -208,7 +210,7 @@ def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: boo
         location=(file, None, name),
         keywords={},
         outcome="failed" if red else "passed",
-        longrepr=show_failure(["\n\n".join([line, *blocks]), "\n"], file, 0, line) if red else None,
+        longrepr=make_failure(["\n\n".join([line, *blocks]), "\n"], file, 0, line) if red else None,
         when="call",
     )
 
@@ -219,14 +221,14 @@ def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
     if session is None:
         return
     from evalsuite.core.errors import EvalsuiteError, describe_exception
-    from evalsuite.decisions.planning import count_asked
+    from evalsuite.decisions.planning import count_planned_cases
 
     cases = list_cases(session.items)
     terminal.section("evalsuite plan")
     if not cases:
         terminal.write_line("no cases were collected")
         return
-    counts = count_asked((case.bound.name, case.source.id) for case in cases)
+    counts = count_planned_cases((case.bound.name, case.source.id) for case in cases)
     try:
         lines = _list_plan_lines(process.settings, process.model_name, terminal.config, counts)
     except EvalsuiteError as error:

@@ -33,7 +33,7 @@ def has_workers(config: pytest.Config) -> bool:
     return bool(getattr(config.option, "tx", None))
 
 
-def prefer_worksteal(config: pytest.Config) -> None:
+def set_default_distribution(config: pytest.Config) -> None:
     """Set `--dist` to worksteal if only `-n` is given, so that each worker gets its share of the cases at the start."""
     option = config.option
     if getattr(option, "numprocesses", None) and getattr(option, "dist", None) == "no":
@@ -77,11 +77,11 @@ def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
     whole session with an internal error, although xdist would give the dead worker's tests to other workers.
     """
 
-    def send_or_lose(name: str, **arguments: Any) -> None:
+    def send_if_alive(name: str, **arguments: Any) -> None:
         with contextlib.suppress(OSError):
             send(name, **arguments)
 
-    return send_or_lose
+    return send_if_alive
 
 
 def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
-from evalsuite.results.judge_labels import JUDGE_METRICS, corrected_score
+from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
 from evalsuite.results.tally import Estimate, Row, Tally
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
@@ -28,7 +28,7 @@ CORRECTED = "corrected_"
 REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
-class _Resources:
+class _ResourceNames:
     """The set of the names of all metrics of resources, such as `judge_cost`."""
 
     def __contains__(self, name: object) -> bool:
@@ -60,7 +60,7 @@ AMOUNTS: dict[str, Callable[[Row], float]] = {
     },
     "seconds": lambda row: row.seconds,
 }
-RESOURCES = _Resources()
+RESOURCES = _ResourceNames()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None
     if name.removeprefix(JUDGE) in JUDGE_METRICS and name.startswith(JUDGE):
         return JUDGE_METRICS[name.removeprefix(JUDGE)]
     if name.startswith(CORRECTED) and name != CORRECTED:
-        return partial(corrected_score, name.removeprefix(CORRECTED))
+        return partial(estimate_corrected_score, name.removeprefix(CORRECTED))
     if latency := LATENCY.fullmatch(name):
         return partial(_estimate_latency, int(latency[1]) / 100)
     if repeated := REPEATED.fullmatch(name):

@@ -86,7 +86,7 @@ def select_labelled_cases(tally: Tally, score: str) -> Tally:
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
-def judge_accuracy(tally: Tally) -> Estimate | None:
+def compute_accuracy(tally: Tally) -> Estimate | None:
     """Compute the share of the judge's verdicts that equal people's verdicts; None if no verdict exists."""
     return compute_weighted_share(
         [
@@ -125,17 +125,17 @@ def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
     return [pair for pair, _ in pairs], [cluster for _, cluster in pairs]
 
 
-def judge_kappa(tally: Tally) -> Estimate | None:
+def compute_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
     return estimate_kappa(*_pair_verdicts(tally))
 
 
-def judge_sensitivity(tally: Tally) -> Estimate | None:
+def compute_sensitivity(tally: Tally) -> Estimate | None:
     """Compute the judge's pass rate among the cases that people pass; None if people pass no case."""
     return _compute_share_of_agreement(tally, people=1.0)
 
 
-def judge_specificity(tally: Tally) -> Estimate | None:
+def compute_specificity(tally: Tally) -> Estimate | None:
     """Compute the judge's failure rate among the cases that people fail; None if people fail no case."""
     return _compute_share_of_agreement(tally, people=0.0)
 
@@ -150,7 +150,7 @@ def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | No
     )
 
 
-def judge_ac1(tally: Tally) -> Estimate | None:
+def compute_ac1(tally: Tally) -> Estimate | None:
     """Compute Gwet's AC1 between the judge's and people's verdicts; None if no verdict exists."""
     from evalsuite import stats
 
@@ -177,7 +177,7 @@ def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair
     return [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
 
 
-def judge_alpha(tally: Tally) -> Estimate | None:
+def compute_alpha(tally: Tally) -> Estimate | None:
     """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined.
 
     The interval comes from a jackknife over clusters.
@@ -191,17 +191,17 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
     return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal") if pairs else math.nan
 
 
-def judge_rho(tally: Tally) -> Estimate | None:
+def compute_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined."""
     return estimate_rho(*_pair_scores(tally, nominal=True))
 
 
-def judge_weighted_kappa(tally: Tally) -> Estimate | None:
+def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
     """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined."""
     return estimate_weighted_kappa(*_pair_scores(tally))
 
 
-def corrected_score(score: str, tally: Tally) -> Estimate | None:
+def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
     """Estimate the mean of people's scores by prediction-powered inference; see `stats.prediction_powered`.
 
     The result is None if there are fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must
@@ -232,14 +232,14 @@ def _compute_mutation_share(metric: str, tally: Tally) -> Estimate | None:
 
 
 JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
-    "accuracy": judge_accuracy,
-    "sensitivity": judge_sensitivity,
-    "specificity": judge_specificity,
-    "ac1": judge_ac1,
-    "alpha": judge_alpha,
-    "kappa": judge_kappa,
-    "rho": judge_rho,
-    "weighted_kappa": judge_weighted_kappa,
+    "accuracy": compute_accuracy,
+    "sensitivity": compute_sensitivity,
+    "specificity": compute_specificity,
+    "ac1": compute_ac1,
+    "alpha": compute_alpha,
+    "kappa": compute_kappa,
+    "rho": compute_rho,
+    "weighted_kappa": compute_quadratic_kappa,
     **{
         metric: partial(_compute_mutation_share, metric)
         for metric in (*(f"detects_{kind}" for kind in CORRUPTIONS), *(f"resists_{kind}" for kind in TRICKS))

@@ -24,10 +24,10 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     """Join shards into a new run, which has all their records and answers, and the first shard's settings."""
     if is_run_folder(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
-    return join_runs(folders, target)
+    return merge_runs_into(folders, target)
 
 
-def join_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
+def merge_runs_into(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     """Join shards as `merge_runs` does; the target folder may already contain some of the shards' records."""
     infos = [folder.info() for folder in folders]
     _check_shards(folders, infos)

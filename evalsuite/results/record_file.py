@@ -42,7 +42,7 @@ def update_records_file(folder: Path) -> bool:
     if journal is None:
         return False
     try:
-        if not journal.exported or _holds_fewer(folder / RECORDS, journal):
+        if not journal.exported or _has_fewer_records(folder / RECORDS, journal):
             export_records(journal, folder)
     except OSError as error:
         raise RunError(f"{folder / RECORDS} cannot be written from the journal: {error.strerror}") from error
@@ -67,7 +67,7 @@ def _open_journal(folder: Path) -> Journal | None:
         raise
 
 
-def _holds_fewer(file: Path, journal: Journal) -> bool:
+def _has_fewer_records(file: Path, journal: Journal) -> bool:
     """Tell whether `records.jsonl` is missing or has fewer records than the journal."""
     try:
         with file.open("rb") as stream:

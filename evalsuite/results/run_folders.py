@@ -14,7 +14,7 @@ from typing import Any
 
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import read_json_as
+from evalsuite.core.json_codec import parse_json_as
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Amount, Count, Metric, Usage
 from evalsuite.results.record_file import RECORDS
@@ -54,7 +54,7 @@ class Promotion:
     when: str
     why: str
     until: str | None = None  # The last day on which the baseline is valid.
-    files: dict[str, str] = field(default_factory=dict)  # The result of `hash_files` for the baseline's files.
+    files: dict[str, str] = field(default_factory=dict)  # The result of `hash_baseline_files` for the baseline's files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class RunFolder:
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
         try:
-            read_json_as(RunInfo, file.read_bytes())
+            parse_json_as(RunInfo, file.read_bytes())
         except ValueError as error:
             raise RunError(f"{file} is damaged: {error}") from error
         return info
@@ -124,7 +124,7 @@ class RunFolder:
         replace_file(self.path / INFO, json.dumps({"version": VERSION, **info}, indent=1, ensure_ascii=False) + "\n")
 
 
-def hash_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
+def hash_baseline_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
     """Compute the SHA-256 of each of a baseline's files.
 
     The promotion in `run.json` is left out, because the promotion contains the hashes. Line ends do not count, because
@@ -142,7 +142,7 @@ def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
     if not promoted:
         return []
     try:
-        found = hash_files(folder, info)
+        found = hash_baseline_files(folder, info)
     except OSError as error:
         return [str(error.filename)]
     return [name for name, digest in found.items() if promoted.get(name) != digest]

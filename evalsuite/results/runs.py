@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import decode_metric, decode_record, read_json_as
+from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_as
 from evalsuite.results.built_in import BuiltInMetrics, find_built_in_metric
 from evalsuite.results.record_file import RECORDS, update_records_file
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
@@ -160,12 +160,12 @@ class Run:
         file = self.folder.path / RECORDS
         with file.open("rb") as stream:
             stream.seek(self.offsets[case])
-            return _parse(stream.readline(), file, case)
+            return _parse_record(stream.readline(), file, case)
 
     @property
     def records(self) -> Sequence[Record]:
         """All complete records, sorted by benchmark and case id; each record is read from the file when used."""
-        return _Records(self, [row.case for row in self.all_rows()])
+        return _LazyRecords(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
         """Make a data frame with one row per case and the columns of `flatten_record`."""
@@ -193,7 +193,7 @@ class Run:
             yield from bench.tally
 
 
-class _Records(Sequence["Record"]):
+class _LazyRecords(Sequence["Record"]):
     def __init__(self, run: Run, cases: Sequence[str]) -> None:
         self._run, self._cases = run, cases
 
@@ -208,7 +208,7 @@ class _Records(Sequence["Record"]):
 
     def __getitem__(self, at: int | slice) -> Record | Sequence[Record]:
         if isinstance(at, slice):
-            return _Records(self._run, self._cases[at])
+            return _LazyRecords(self._run, self._cases[at])
         return self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:
@@ -250,7 +250,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     info = folder.info()
     if "seconds" in info and not journalled:
         file = folder.path / RECORDS
-        check_completeness(file, folder.path / SUMMARY, len(offsets), cut=ends_within_a_line(file))
+        check_completeness(file, folder.path / SUMMARY, len(offsets), cut=is_last_line_cut(file))
     benches = {}
     for name in sorted(grouped):
         source, model, place = last[name]
@@ -262,7 +262,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
 
 def _read_stored_benchmarks(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
     try:
-        return read_json_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
+        return parse_json_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -336,11 +336,11 @@ def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
         for number, line in enumerate(stream, 1):
             # Skip a last line without a line end, because the run was killed while it wrote this line.
             if line.endswith(b"\n"):
-                yield offset, _parse(line, file, number)
+                yield offset, _parse_record(line, file, number)
             offset += len(line)
 
 
-def _parse(line: bytes, file: Path, number: int | str) -> Record:
+def _parse_record(line: bytes, file: Path, number: int | str) -> Record:
     try:
         return decode_record(line)
     except ValueError as error:
@@ -352,7 +352,7 @@ def _parse(line: bytes, file: Path, number: int | str) -> Record:
 
 def check_completeness(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
     """Check that the records of a finished run are complete."""
-    expected = _read_count(summary)
+    expected = _read_case_count(summary)
     if not cut and (expected is None or cases >= expected):
         return
     number = "" if expected is None else f"holds {cases} of {expected} cases"
@@ -360,7 +360,7 @@ def check_completeness(file: Path, summary: Path, cases: int, *, cut: bool) -> N
     raise RunError(f"{file} {' and '.join(parts)}: it was cut short; copy it again")
 
 
-def ends_within_a_line(file: Path) -> bool:
+def is_last_line_cut(file: Path) -> bool:
     """Tell whether the last line lacks its line end, because it was truncated or is still being written."""
     with file.open("rb") as stream:
         size = stream.seek(0, 2)
@@ -368,7 +368,7 @@ def ends_within_a_line(file: Path) -> bool:
         return stream.read(1) not in {b"", b"\n"}
 
 
-def _read_count(summary: Path) -> int | None:
+def _read_case_count(summary: Path) -> int | None:
     """Read the number of cases from a summary; None if the file is unreadable or has no counts."""
     try:
         cases = json.loads(summary.read_text("utf-8"))["cases"]

@@ -226,7 +226,7 @@ def _make_interval(
     return interval if math.isfinite(interval.high) else None
 
 
-def _refuse_reading(case: str) -> Record:
+def _refuse_record_access(case: str) -> Record:
     raise KeyError(case)
 
 
@@ -247,7 +247,7 @@ class RunView:
     tally: Tally
     judge: str | None = None
     source: str = ""
-    read: Callable[[str], Record] = field(default=_refuse_reading)
+    read: Callable[[str], Record] = field(default=_refuse_record_access)
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:

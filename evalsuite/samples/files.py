@@ -250,7 +250,7 @@ CSV_LIMIT = 2**31 - 1  # Maximum characters of a field.
 
 
 def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
-    def read(file: Path) -> Iterator[SourceItem]:
+    def read_csv(file: Path) -> Iterator[SourceItem]:
         # The `csv` module's limit applies to the whole process, so restore the limit for other code.
         usual = csv.field_size_limit(CSV_LIMIT)
         # All line ends become line feeds, also within quotes.
@@ -272,7 +272,7 @@ def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
         finally:
             csv.field_size_limit(usual)
 
-    return read
+    return read_csv
 
 
 def _read_parquet(file: Path) -> Iterator[SourceItem]:
@@ -306,12 +306,12 @@ def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], typ
             f"{file}: reading Parquet needs duckdb or pyarrow: pip install 'evalsuite[build]', or pip install pyarrow"
         ) from error
 
-    def read() -> Iterator[Mapping[str, Any]]:
+    def read_batches() -> Iterator[Mapping[str, Any]]:
         with parquet.ParquetFile(file) as opened:
             for batch in opened.iter_batches(batch_size=1000):
                 yield from batch.to_pylist()
 
-    return read(), ArrowException
+    return read_batches(), ArrowException
 
 
 def _read_hub_dataset(name: str, split: str) -> Iterator[SourceItem]:

@@ -70,11 +70,11 @@ class LazySamples(Sequence[Sample]):
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
         """Return lazy samples with other tags, which a function computes from each sample."""
 
-        def make(id_: str) -> Sample:
+        def make_tagged(id_: str) -> Sample:
             sample = self._make(id_)
             return replace(sample, tags=tags(sample))
 
-        return LazySamples(self.ids, make)
+        return LazySamples(self.ids, make_tagged)
 
 
 class SampleStream(Sequence[Sample]):

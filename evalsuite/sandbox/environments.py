@@ -69,7 +69,7 @@ class ProgramEnvironment:
         return f"Python {python} with {', '.join(present) or 'no further packages'}"
 
     @property
-    def is_own(self) -> bool:
+    def is_current(self) -> bool:
         """Whether this process runs in the environment."""
         return self.name == OWN
 

@@ -190,7 +190,7 @@ def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
     return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
 
 
-def describe_round(
+def make_execution(
     reported: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
     """Convert the end of a round to an `Execution`; `reported` is one of the endings in `inside/forking.py`.
@@ -210,11 +210,11 @@ def describe_round(
     if kind in reasons:
         raise SandboxError(reasons[kind])
     printed = stdout[: limits.output].decode("utf-8", "replace")
-    error = _describe_error(reported, message, timeout, limits)
+    error = _format_error(reported, message, timeout, limits)
     return Execution(printed, error, reported in ("timeout", "cpu"), seconds, files=read_files(files))
 
 
-def _describe_error(reported: str, message: str, timeout: float, limits: Limits) -> str | None:
+def _format_error(reported: str, message: str, timeout: float, limits: Limits) -> str | None:
     if reported in ("ok", "exit 0"):
         return None
     exceeded = {

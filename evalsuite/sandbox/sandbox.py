@@ -14,8 +14,8 @@ from evalsuite.sandbox.execution import (
     DEATH,
     Execution,
     compute_read_limits,
-    describe_round,
     encode_payload,
+    make_execution,
     write_payload,
 )
 from evalsuite.sandbox.inside import Limits
@@ -282,7 +282,7 @@ class ProgramSession:
             if end.ending != "gone":
                 return end
         await warm.load_packages(code)
-        same_pandas = self.sandbox.environment.is_own
+        same_pandas = self.sandbox.environment.is_current
         self._write_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         self._key = next(warm.keys)
         with _reopen_files(self._files) as files:
@@ -301,7 +301,7 @@ class ProgramSession:
         limits = self.sandbox.limits
         most, error_size = compute_read_limits(limits), os.fstat(err).st_size
         contents = map(os.pread, (out, err, files), most, (0, max(0, error_size - most[1]), 0))
-        return describe_round(end.ending, *contents, timeout=timeout, seconds=end.seconds, limits=limits)
+        return make_execution(end.ending, *contents, timeout=timeout, seconds=end.seconds, limits=limits)
 
 
 @contextlib.contextmanager

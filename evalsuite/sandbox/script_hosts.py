@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
 from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
-from evalsuite.sandbox.execution import compute_read_limits, describe_round, encode_payload
+from evalsuite.sandbox.execution import compute_read_limits, encode_payload, make_execution
 from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: 
     script = _SCRIPT.format(source=source, seconds=seconds, result=result, most=compute_read_limits(limits))
     end = await host.run_script(script, seconds + START_SECONDS, files)
     ending, took, contents = _read_result(end)
-    execution = describe_round(ending, *contents, timeout=seconds, seconds=took, limits=limits)
+    execution = make_execution(ending, *contents, timeout=seconds, seconds=took, limits=limits)
     return replace(execution, tier=host.tier)
 
 

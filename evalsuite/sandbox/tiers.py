@@ -53,7 +53,7 @@ class Launch:
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
     """List the ways to start these tiers; for each tier that cannot be tried, add the reason to `failures`."""
-    demand_linux()
+    require_linux()
     if "bubblewrap" in tiers:
         try:
             setup = {"isolation": "namespaces", "hidden": list_hidden_paths(environment)}
@@ -120,7 +120,7 @@ ENVIRONMENT = {
 ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxFusion server"
 
 
-def demand_linux() -> None:
+def require_linux() -> None:
     """Raise SandboxUnavailable if the seccomp filter has no system call numbers for this machine's architecture."""
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
@@ -132,7 +132,7 @@ def demand_linux() -> None:
 
 def find_bubblewrap() -> list[str]:
     """Find this machine's bubblewrap executables: first the system's executable, then the Python package's."""
-    demand_linux()
+    require_linux()
     executables = [path for path in (shutil.which("bwrap"), _find_wheel_bubblewrap()) if path]
     if not executables:
         raise SandboxUnavailable(
@@ -207,14 +207,14 @@ def _list_mount_arguments(environment: ProgramEnvironment) -> list[str]:
         *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
         *(word for path in visible for word in ("--ro-bind", path, path)),
         *(word for path in DEVICES for word in ("--dev-bind", path, path)),
-        *_mask_package(visible),
+        *_exclude_package(visible),
         *("--ro-bind", str(INSIDE), inside, "--dir", LOADING),
         *("--proc", "/proc", "--dir", OWN_FILES, "--symlink", OWN_FILES, "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/"),
     ]
 
 
-def _mask_package(visible: list[str]) -> list[str]:
+def _exclude_package(visible: list[str]) -> list[str]:
     """Hide evalsuite itself among the visible paths, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     within = any(Path(path).resolve() in package.parents for path in visible)
@@ -249,11 +249,11 @@ def explain_failures(failures: Mapping[str, str]) -> str:
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
     return (
         f"model-written code runs only in a sandbox, and none could be started ({reasons}). Most often user "
-        f"namespaces are closed: {write_namespace_advice()}. Or run programs elsewhere: {ELSEWHERE}"
+        f"namespaces are closed: {make_namespace_advice()}. Or run programs elsewhere: {ELSEWHERE}"
     )
 
 
-def write_namespace_advice() -> str:
+def make_namespace_advice() -> str:
     """State how to allow user namespaces on this machine, or in a container whose engine forbids namespaces."""
     closed = [command for setting, value, command in SETTINGS if _has_setting_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER

@@ -158,7 +158,7 @@ def convert_to_snake_case(name: str) -> str:
     return "_".join(words)
 
 
-def convert_value(value: Any, note: object = None) -> Score:
+def make_score(value: Any, note: object = None) -> Score:
     """Convert a foreign metric's value to a score; raise ScoringError if the value is not a number."""
     try:
         return Score(float(value), str(note or "")[:2000])
@@ -193,7 +193,7 @@ async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]
     more = {"context": case.documents} if case.documents else {}
     expected = case.targets[0] if len(case.targets) == 1 else case.targets or None
     score = await made.eval_async(case.transcript.answer, expected, input=case.question, **more)
-    return {convert_to_snake_case(score.name): convert_value(score.score, (score.metadata or {}).get("rationale"))}
+    return {convert_to_snake_case(score.name): make_score(score.score, (score.metadata or {}).get("rationale"))}
 
 
 def from_deepeval(
@@ -251,7 +251,7 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
         tools_called=calls,
     )
     await made.a_measure(tested, _show_indicator=False)
-    return {convert_to_snake_case(made.__name__): convert_value(made.score, made.reason)}
+    return {convert_to_snake_case(made.__name__): make_score(made.score, made.reason)}
 
 
 def _copy_arguments(arguments: Any) -> dict[str, Any]:
@@ -310,7 +310,7 @@ async def _measure_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
     values = score.value if isinstance(score.value, dict) else {registry_unqualified_name(scorer): score.value}
     to_float = value_to_float()
     return {
-        convert_to_snake_case(name): convert_value(to_float(value), score.explanation) for name, value in values.items()
+        convert_to_snake_case(name): make_score(to_float(value), score.explanation) for name, value in values.items()
     }
 
 
@@ -347,7 +347,7 @@ async def _measure_ragas(metric: Any, case: ForeignCase) -> dict[str, Score]:
     if missing:
         raise ScoringError(f"ragas: {made.name} needs {', '.join(missing)}, which a case does not have")
     result = await made.ascore(**{each.name: known[each.name] for each in wanted if each.name in known})
-    return {convert_to_snake_case(made.name): convert_value(result.value, result.reason)}
+    return {convert_to_snake_case(made.name): make_score(result.value, result.reason)}
 
 
 def _make_ragas_metric(metric: Any, case: ForeignCase) -> Any:

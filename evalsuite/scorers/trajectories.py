@@ -59,15 +59,15 @@ class ToolUse:
             return bool(self.arguments(arguments))
         if not self.partial and not arguments.keys() <= self.arguments.keys():
             return False
-        return all(_is_argument_right(wanted, arguments, name) for name, wanted in self.arguments.items())
+        return all(_is_argument_accepted(wanted, arguments, name) for name, wanted in self.arguments.items())
 
     def __str__(self) -> str:
         """Write the call in Python syntax."""
         if self.arguments is None:
             return f"{self.tool}(...)"
         if not isinstance(self.arguments, Mapping):
-            return f"{self.tool}({_write_value(self.arguments)})"
-        inner = [f"{name}={_write_value(value)}" for name, value in sorted(self.arguments.items())]
+            return f"{self.tool}({_format_value(self.arguments)})"
+        inner = [f"{name}={_format_value(value)}" for name, value in sorted(self.arguments.items())]
         return f"{self.tool}({', '.join([*inner, '...'] if self.partial else inner)})"
 
 
@@ -76,7 +76,7 @@ def call(tool: str, /, **arguments: Any) -> ToolUse:
     return ToolUse(tool, arguments)
 
 
-def _is_argument_right(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
+def _is_argument_accepted(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
     if isinstance(wanted, AnyOf) and name not in arguments:
         return "" in wanted.values
     if isinstance(wanted, AnyOf):
@@ -97,9 +97,9 @@ def _is_equal_json(wanted: Any, value: Any) -> bool:
     return bool(wanted == value)
 
 
-def _write_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, AnyOf):
-        return " | ".join(map(_write_value, value.values))
+        return " | ".join(map(_format_value, value.values))
     if callable(value):
         return f"<{getattr(value, '__name__', type(value).__name__)}>"
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -144,7 +144,7 @@ def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[in
     return [made_for.get(number) for number in range(len(expected))]
 
 
-def do_calls_agree(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
+def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
     """Tell whether the made calls agree with the expected calls.
 
     Args:
@@ -162,7 +162,7 @@ def do_calls_agree(order: Order, expected: Sequence[ToolUse], made: Sequence[Too
     return enough.get(order, paired == len(expected))
 
 
-def write_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
+def format_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` marks a missing expected call, and `+ ` marks an unexpected call."""
     # If an expected call accepts a made call, they get the same line, even if their arguments are written differently.
     expected = list(expected)
@@ -192,10 +192,10 @@ class Calls:
         if not self.repeats:
             made = list(_drop_repeats(made))
         paired = sum(at is not None for at in match_calls(expected, made))
-        right = do_calls_agree(self.order, expected, made)
-        log = [{"role": "calls", "content": "\n".join(write_difference(expected, made))}]
+        right = are_calls_accepted(self.order, expected, made)
+        log = [{"role": "calls", "content": "\n".join(format_difference(expected, made))}]
         return {
-            "calls": Score(float(right), "" if right else _write_note(expected, made, paired), log=log),
+            "calls": Score(float(right), "" if right else _format_note(expected, made, paired), log=log),
             "calls_precision": Score(paired / len(made) if made else float(not expected)),
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
@@ -220,7 +220,7 @@ def _drop_repeats(made: Iterable[ToolUse]) -> Iterator[ToolUse]:
             yield use
 
 
-def _write_note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
+def _format_note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
     if not expected:
         return f"no call was expected, {len(made)} made"
     return f"{paired} of {len(expected)} expected calls among {len(made)} made"
@@ -259,7 +259,7 @@ def tool_calls(
 
     Args:
         order: the kind of agreement that `calls` requires: `exact`, `in_order`, `any_order`, `subset` or `superset`;
-            see `do_calls_agree`.
+            see `are_calls_accepted`.
         expected: the expected calls, or a function of the sample that returns the calls; by default the sample's
             `metadata["calls"]`. `read_call` describes the forms of a call.
         repeats: whether repeated identical calls count; if False, only the first of these calls counts.

@@ -181,7 +181,7 @@ def _send_message(token: str, message: Any) -> None:
         data = data[os.write(1, data) :]
 
 
-def _read_state(value: Any) -> list[Any] | None:
+def _get_comparable_state(value: Any) -> list[Any] | None:
     """Return the attributes that decide whether two objects are equal; None if the object equals only itself."""
     kind = type(value)
     slots = [slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if hasattr(value, slot)]
@@ -193,7 +193,7 @@ def _read_state(value: Any) -> list[Any] | None:
 ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": lambda function, *args, **named: function(*args, **named),
-    "state": _read_state,
+    "state": _get_comparable_state,
     "iter": lambda value: list(itertools.islice(value, MOST_ITEMS)),
     "getattr": getattr,
     "setattr": setattr,
@@ -324,7 +324,7 @@ def _read_own(remote: Remote, name: str) -> Any:
 
 
 def _add_operation(name: str, *, between_objects: bool, reflected: bool = False) -> None:
-    def operation(self: Remote, *args: Any) -> Any:
+    def request_operation(self: Remote, *args: Any) -> Any:
         may_see = name in ARITHMETIC and _read_own(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
             # Hide the operand from the answer, because it may be the expected value, as in `abs(f(1) - 3) < 1e-6`.
@@ -333,7 +333,7 @@ def _add_operation(name: str, *, between_objects: bool, reflected: bool = False)
         made = _read_own(self, "bases")[0] if may_see else None
         return _read_own(self, "process").request_operation(name, operands, {}, makes=made)
 
-    setattr(Remote, f"__{'r' * reflected}{name}__", operation)
+    setattr(Remote, f"__{'r' * reflected}{name}__", request_operation)
 
 
 for _name in ("len", "str", "repr", "bool", "abs", "int", "float", "neg", "getitem", "setitem", "delitem"):
@@ -439,18 +439,18 @@ class CheckProcess:
         if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not issubclass(kind, NOT_RAISED):
             return kind
         base = self._find_error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
-        return type(name, (base,), {"__str__": _write_error_text})
+        return type(name, (base,), {"__str__": _format_error})
 
 
 NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
 """Exceptions that must not be raised by name: they would end a check or its loops, or need further arguments."""
 
 
-def _write_error_text(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 
-def _was_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
+def _is_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
     """Tell whether the new item at an index was in the list before, or the old item is in the list afterwards."""
     try:
         return bool(part != item and (item in before or part in after))
@@ -465,7 +465,7 @@ def _copy_content(argument: Any, left: Any) -> None:
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:
         # Update a nested list in place if it was not moved, because the tests may have another name for this list.
         for place, (part, item) in enumerate(zip(argument, left, strict=False)):
-            if isinstance(part, MUTABLE) and type(part) is type(item) and not _was_moved(part, item, argument, left):
+            if isinstance(part, MUTABLE) and type(part) is type(item) and not _is_moved(part, item, argument, left):
                 _copy_content(part, item)
                 left[place] = part
     if isinstance(argument, list | bytearray):

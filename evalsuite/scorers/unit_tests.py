@@ -117,7 +117,7 @@ class PassesTests:
         if code.strip():
             failures = await (self._check_pairs(code, tests) if tests.pairs else self._list_checks(code, tests))
         note = failures[0] if failures else "passes all its tests"
-        cause = _write_cause(note) if failures else "passed"
+        cause = _append_cause(note) if failures else "passed"
         return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
 
     async def _list_checks(self, code: str, tests: UnitTests) -> list[str]:
@@ -258,10 +258,10 @@ def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
     # A completion may continue the prompt in the middle of a function.
-    return _put_futures_first(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
+    return _move_future_imports(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
 
 
-def _put_futures_first(code: str) -> str:
+def _move_future_imports(code: str) -> str:
     """Move each `from __future__ import` to the beginning of the program."""
     lines = code.splitlines(keepends=True)
     futures = [
@@ -284,7 +284,7 @@ def _find_last_line(execution: Execution) -> str:
     return (execution.error or "the program ended before its test").splitlines()[-1][:200]
 
 
-def _write_cause(note: str) -> str:
+def _append_cause(note: str) -> str:
     if note.startswith("stopped after"):
         return "timed out"
     if note == NO_PROGRAM:

@@ -58,10 +58,10 @@ def is_loopback(host: str) -> bool:
 def parse_services(text: str, environ: Mapping[str, str] = os.environ) -> list[ServiceAddress]:
     """Parse the services that `--gateway` names, separated by commas."""
     token = read_key(TOKEN, environ)
-    return [ServiceAddress(_check_url(url.strip().rstrip("/")), token) for url in text.split(",")]
+    return [ServiceAddress(_require_valid_url(url.strip().rstrip("/")), token) for url in text.split(",")]
 
 
-def _check_url(url: str) -> str:
+def _require_valid_url(url: str) -> str:
     parts = urlsplit(url)
     try:
         plain = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port)
@@ -186,7 +186,7 @@ class Quota:
         self._sent: deque[list[float]] = deque()  # The time and the tokens of each request in the last minute.
 
     async def admit_request(self) -> list[float]:
-        """Wait until the client may send one more request; return the request's entry, which `book_tokens` needs."""
+        """Wait until the client may send one more request; return the request's entry, which `record_tokens` needs."""
         client = self._client
         async with self._turn:
             while True:
@@ -200,7 +200,7 @@ class Quota:
                     return entry
                 await asyncio.sleep(self._sent[0][0] + MINUTE - now)
 
-    def book_tokens(self, entry: list[float], tokens: int) -> None:
+    def record_tokens(self, entry: list[float], tokens: int) -> None:
         """Record the tokens of an answered request; the tokens count from the time when the request was sent."""
         entry[1] = float(tokens)
 

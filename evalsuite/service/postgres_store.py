@@ -114,7 +114,7 @@ class PostgresStore:
         self._connection: psycopg.Connection[Any] | None = None
         # Whether the last attempt failed to reach the server, or no attempt was made yet.
         self._down = True
-        self._prepare(sorted(client.name for client in clients))
+        self._prepare_database(sorted(client.name for client in clients))
         self.holds_older = bool(self._run_statement(OLDER))
 
     @property
@@ -122,14 +122,14 @@ class PostgresStore:
         """Raise `RunError`, because the sessions that run the cases store the tool calls."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
-    def _connect(self) -> psycopg.Connection[Any]:
+    def _get_connection(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
             self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
             self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
         return self._connection
 
-    def _prepare(self, clients: list[str]) -> None:
-        def prepare(db: psycopg.Connection[Any]) -> None:
+    def _prepare_database(self, clients: list[str]) -> None:
+        def create_tables(db: psycopg.Connection[Any]) -> None:
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
                 db.execute(SCHEMA.encode())
@@ -143,14 +143,14 @@ class PostgresStore:
             for name in clients:
                 db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
 
-        self._guard(prepare)
+        self._run_with_reconnect(create_tables)
 
-    def _guard(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+    def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """Call a function with the connection; reconnect if the server restarts, but wait only once per outage."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
-                result = work(self._connect())
+                result = work(self._get_connection())
             except self._psycopg.Error as error:
                 broken = self._connection is None or self._connection.closed
                 if not broken or (attempt and time.monotonic() > until):
@@ -164,11 +164,11 @@ class PostgresStore:
         raise AssertionError
 
     def _run_statement(self, statement: str, *values: object) -> list[Any]:
-        def run(db: psycopg.Connection[Any]) -> list[Any]:
+        def execute_statement(db: psycopg.Connection[Any]) -> list[Any]:
             cursor = db.execute(statement.encode(), values)
             return cursor.fetchall() if cursor.description else []
 
-        return self._guard(run)
+        return self._run_with_reconnect(execute_statement)
 
     def read_paid(self) -> dict[str, float]:
         """Return the US dollars that each client paid, without this gateway's calls in flight."""
@@ -178,7 +178,7 @@ class PostgresStore:
         rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - DEAD)
         return {client: float(reserved) for client, reserved in rows}
 
-    def _find_oldest(self) -> float:
+    def _compute_oldest_time(self) -> float:
         """Return the earliest time of an answer that may still be used."""
         return 0.0 if self._max_age is None else time.time() - self._max_age
 
@@ -188,7 +188,7 @@ class PostgresStore:
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
             key,
-            self._find_oldest(),
+            self._compute_oldest_time(),
         )
         if not rows or compute_checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
             return None
@@ -203,7 +203,7 @@ class PostgresStore:
             "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
             "created = excluded.created WHERE answers.created < %s",
             *(key, asked, key, answered, compute_checksum(key, asked, answered), ASKING.get().name, time.time()),
-            self._find_oldest(),
+            self._compute_oldest_time(),
         )
         return self.get(key) or completion
 

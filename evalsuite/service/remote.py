@@ -46,14 +46,14 @@ class RemoteBackend:
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
         number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)
-        answer = await self._post(self._services[number], plain)
+        answer = await self._post_request(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
             # `RunError` means that the service cannot reach its store, which is temporary and costs nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
-    async def _post(self, service: ServiceAddress, plain: bytes) -> dict[str, Any]:
+    async def _post_request(self, service: ServiceAddress, plain: bytes) -> dict[str, Any]:
         import aiohttp
 
         headers = {"Content-Type": "application/json", **service.headers}
@@ -109,7 +109,7 @@ def _read_message(content: bytes) -> str:
 def check_services(services: Sequence[ServiceAddress]) -> None:
     """Check, before a run begins, that each service answers and accepts this client's token."""
     for service in services:
-        asyncio.run(_check(service))
+        asyncio.run(_check_service(service))
 
 
 def _explain_failure(url: str, error: Exception) -> str:
@@ -126,7 +126,7 @@ def _explain_failure(url: str, error: Exception) -> str:
     return f"{str(error) or type(error).__name__}; is `evalsuite gateway` running there?"
 
 
-async def _check(service: ServiceAddress) -> None:
+async def _check_service(service: ServiceAddress) -> None:
     import aiohttp
 
     try:

@@ -12,7 +12,13 @@ from aiohttp import web
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.applications.chat_api import BadRequest, error_answer, failed_call, json_answer, read_object
+from evalsuite.applications.chat_api import (
+    BadRequest,
+    make_error_answer,
+    make_failure_answer,
+    make_json_answer,
+    parse_body,
+)
 from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
 MOST_MODELS = 100
 
 
-class Counts:
+class AnswerCounts:
     """Counts of answers by client and model."""
 
     def __init__(self) -> None:
@@ -55,7 +61,7 @@ class Counts:
         self.errors[client, type(error).__name__] += 1
 
 
-def write_metrics(gateway: Gateway, counts: Counts) -> str:
+def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
     """Write all metrics in Prometheus's text format."""
     ledger = gateway.ledger
     shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
@@ -92,12 +98,12 @@ def _format_metric(name: str, kind: str, help_text: str, labels: Iterable[str], 
     whole = f"evalsuite_gateway_{name}"
     lines = [f"# HELP {whole} {help_text}", f"# TYPE {whole} {kind}"]
     for key, value in sorted(values.items()):
-        pairs = ",".join(f'{label}="{_escape(text)}"' for label, text in zip(labels, key, strict=True))
+        pairs = ",".join(f'{label}="{_escape_label(text)}"' for label, text in zip(labels, key, strict=True))
         lines.append(f"{whole}{{{pairs}}} {value:.10g}" if pairs else f"{whole} {value:.10g}")
     return "\n".join(lines) + "\n"
 
 
-def _escape(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
@@ -148,15 +154,15 @@ class GatewayServer:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local, self._audit = local, audit
         self._quotas = {client.name: Quota(client) for client in clients.known}
-        self.counts = Counts()
+        self.counts = AnswerCounts()
 
     def make_runner(self) -> web.AppRunner:
-        application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._admit])
-        application.router.add_get("/health", self._answer_health)
-        application.router.add_get("/metrics", self._metrics)
-        application.router.add_get("/evalsuite/client", self._client)
-        application.router.add_post("/evalsuite/ask", self._ask)
-        application.router.add_route("*", "/v1/{path:.*}", self._answer_openai)
+        application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._authenticate])
+        application.router.add_get("/health", self._handle_health)
+        application.router.add_get("/metrics", self._handle_metrics)
+        application.router.add_get("/evalsuite/client", self._handle_client)
+        application.router.add_post("/evalsuite/ask", self._handle_ask)
+        application.router.add_route("*", "/v1/{path:.*}", self._handle_openai)
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
@@ -169,13 +175,13 @@ class GatewayServer:
                 self._gateway.lost = ""
             admitted = self._upstreams.admit_request(request)
             entry = await quota.admit_request() if quota else []
-            completion = await self._answer(client, admitted)
+            completion = await self._ask_gateway(client, admitted)
         except EvalsuiteError as error:
             self.counts.count_failure(client.name, error)
             self._log_call(client, request, type(error).__name__, None, began)
             raise
         if quota:
-            quota.book_tokens(entry, completion.usage.prompt_tokens + completion.usage.completion_tokens)
+            quota.record_tokens(entry, completion.usage.prompt_tokens + completion.usage.completion_tokens)
         self.counts.count_answer(client.name, request.model, completion.usage)
         self._log_call(client, request, "answered", completion.usage, began)
         return completion
@@ -184,7 +190,7 @@ class GatewayServer:
         if self._audit is not None:
             self._audit.write_entry(client.name, request.model, outcome, usage, time.monotonic() - began)
 
-    async def _answer(self, client: Client, request: Request) -> Completion:
+    async def _ask_gateway(self, client: Client, request: Request) -> Completion:
         while True:
             try:
                 return await self._gateway.ask(request)
@@ -194,33 +200,33 @@ class GatewayServer:
                     raise SpendLimitReached(str(error)) from error
 
     @web.middleware
-    async def _admit(
+    async def _authenticate(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if self._local and not is_loopback((request.host or "").rpartition(":")[0] or request.host):
-            return _make_response(error_answer(403, f"this gateway is on loopback only, and not {request.host}"))
+            return _make_response(make_error_answer(403, f"this gateway is on loopback only, and not {request.host}"))
         if request.path != "/health":
             client = self._clients.find_client(request.headers.get("Authorization", ""))
             if client is None:
                 words = "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
-                return _make_response(error_answer(401, words, "authentication_error"))
+                return _make_response(make_error_answer(401, words, "authentication_error"))
             request[CLIENT] = client
             ASKING.set(client)
         if request.method == "POST" and request.content_type != "application/json":
             # Refuse other content types, because CORS lets any web page send them to this address without permission.
-            return _make_response(error_answer(415, f"Content-Type {request.content_type}: send application/json"))
+            return _make_response(make_error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
                 await request.read()
         except TimeoutError:
             refused = _make_response(
-                error_answer(408, f"the request did not arrive whole within {SECONDS_TO_SEND:g} s")
+                make_error_answer(408, f"the request did not arrive whole within {SECONDS_TO_SEND:g} s")
             )
             refused.force_close()
             return refused
         return await handler(request)
 
-    async def _answer_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
+    async def _handle_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
         try:
             self._store.check_health()
             problem = self._gateway.lost
@@ -229,14 +235,14 @@ class GatewayServer:
         state = {"status": "failing" if problem else "ok", "problem": problem}
         return web.json_response(state | {"down": self._gateway.describe_outages()}, status=503 if problem else 200)
 
-    async def _metrics(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
-        text = write_metrics(self._gateway, self.counts)
+    async def _handle_metrics(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
+        text = format_metrics(self._gateway, self.counts)
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
-    async def _client(self, request: web.Request) -> web.StreamResponse:
+    async def _handle_client(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
 
-    async def _ask(self, request: web.Request) -> web.StreamResponse:
+    async def _handle_ask(self, request: web.Request) -> web.StreamResponse:
         """Answer with one JSON line; first send a newline every few seconds, because limits may delay the answer."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
@@ -254,26 +260,26 @@ class GatewayServer:
 
     async def _convert_errors(self, content: bytes) -> dict[str, Any]:
         try:
-            return {"completion": encode_completion(await self.ask(_decode(content)))}
+            return {"completion": encode_completion(await self.ask(_decode_request(content)))}
         except EvalsuiteError as error:
             return {"error": encode_error(error)}
 
-    async def _answer_openai(self, request: web.Request) -> web.StreamResponse:
+    async def _handle_openai(self, request: web.Request) -> web.StreamResponse:
         try:
             path = "/" + request.match_info["path"]
             answer = await self._call_api(request.method, path, await request.read(), request.headers)
         except BadRequest as error:
-            answer = error_answer(400, str(error))
+            answer = make_error_answer(400, str(error))
         except EvalsuiteError as error:
-            answer = failed_call(error)
+            answer = make_failure_answer(error)
         return _make_response(answer)
 
     async def _call_api(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
         """Answer a request of an OpenAI client for the model that it names."""
         if method == "GET" and path.rstrip("/") == "/models":
             names = await self._upstreams.list_models()
-            return json_answer({"object": "list", "data": [_describe_model(name) for name in names]})
-        name = "" if method == "GET" else read_object(content).get("model")
+            return make_json_answer({"object": "list", "data": [_describe_model(name) for name in names]})
+        name = "" if method == "GET" else parse_body(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
         # Start the ids at the current time, so that answers of all gateways have distinct ids.
@@ -281,7 +287,7 @@ class GatewayServer:
         return await CaseApi(model, answers=time.time_ns(), stores=False).answer(method, path, content)
 
 
-def _decode(content: bytes) -> Request:
+def _decode_request(content: bytes) -> Request:
     try:
         return decode_request(json.loads(content)["request"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

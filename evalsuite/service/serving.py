@@ -40,7 +40,7 @@ FRESH_START = 60  # Number of `BEAT`s after which models that were given up (suc
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceSettings:
     """The settings with which a gateway is started."""
 
     settings: Settings  # Limits, prices and time-outs.
@@ -56,7 +56,7 @@ class Service:
     audit: Path | None = None  # The file that gets a line for each request; None writes no file.
 
 
-def serve(service: Service) -> None:
+def run_until_signal(service: ServiceSettings) -> None:
     """Run a gateway until SIGINT or SIGTERM."""
     clients = read_clients(service.clients) if service.clients else Clients()
     tls = _load_certificate(service)
@@ -71,7 +71,7 @@ def serve(service: Service) -> None:
     asyncio.run(_run_service(service, clients, tls))
 
 
-def _load_certificate(service: Service) -> ssl.SSLContext | None:
+def _load_certificate(service: ServiceSettings) -> ssl.SSLContext | None:
     if service.certificate is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -84,7 +84,7 @@ def _load_certificate(service: Service) -> ssl.SSLContext | None:
     return context
 
 
-async def _run_service(service: Service, clients: Clients, tls: ssl.SSLContext | None) -> None:
+async def _run_service(service: ServiceSettings, clients: Clients, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _report_error) if service.audit else None
     times = Timeouts(settings.connect_timeout, settings.silence_timeout)
@@ -143,7 +143,7 @@ async def _wait_for_signal(keep_up: Callable[[int], None]) -> None:
 def _update_spending(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
     """Read every second what other gateways with this store have spent, because all share one spend limit."""
     if beat % FRESH_START == 0:
-        gateway.start_over()
+        gateway.reset_for_next_run()
     if store.shared and ledger.limit is not None:
         with suppress(RunError):
             ledger.set_paid(store.read_paid(), store.read_reserved_elsewhere())
@@ -153,7 +153,7 @@ def _format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _print_addresses(url: str, service: Service, clients: Clients) -> None:
+def _print_addresses(url: str, service: ServiceSettings, clients: Clients) -> None:
     who = ", ".join(client.name for client in clients.known) or "everybody on this host"
     sys.stdout.write(
         f"evalsuite gateway: {url}\n"

@@ -11,7 +11,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.gateway.gateway import Store
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
-from evalsuite.journal.lease import Lease
+from evalsuite.journal.lease import RunLock
 from evalsuite.service.clients import ASKING
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SqliteStore(Answers):
     def __init__(self, path: Path, clients: Iterable[Client], max_age: float | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._lease = Lease(path.parent, f".{path.name}.lock")
+            self._lease = RunLock(path.parent, f".{path.name}.lock")
         except RunError as error:
             raise RunError(
                 f"--store {path}: another gateway serves from this file; point sessions to that one, or share a "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import find_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
-from evalsuite.gateway.spend import names_another_model
+from evalsuite.gateway.spend import has_other_model_name
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import AddressGrant, Credentials, parse_address
 from evalsuite.models.openai import OpenAIBackend
@@ -40,7 +40,7 @@ class Upstreams:
         self.credentials = Credentials(self._grants, access)
         self.models = tuple(models)
         for url, _, _ in pairs:
-            _demand_address(url)
+            _require_address(url)
         usual = [] if self._grants else [self.credentials.find_address(None).shown]
         self._allowed = {*usual, *(self.credentials.find_address(grant.public_url).shown for grant in self._grants)}
         for model in models:
@@ -53,10 +53,10 @@ class Upstreams:
         """List the models that may be called: those that the service's options name, or else the upstream servers'."""
         if self.models:
             return list(self.models)
-        listed = [await self._list_server(url) for url in [grant.public_url for grant in self._grants] or [None]]
+        listed = [await self._list_server_models(url) for url in [grant.public_url for grant in self._grants] or [None]]
         return list(dict.fromkeys(name for names in listed for name in names))
 
-    async def _list_server(self, url: str | None) -> list[str]:
+    async def _list_server_models(self, url: str | None) -> list[str]:
         """List the models of one server; return an empty list if the server has no list or cannot be reached."""
         backend = OpenAIBackend(self.credentials.find_address(url), self.credentials.make_access("", url))
         try:
@@ -69,7 +69,7 @@ class Upstreams:
     def admit_request(self, request: Request) -> Request:
         """Check that a request may be sent, and add the address of the model's server."""
         model = request.model
-        if names_another_model(request):
+        if has_other_model_name(request):
             raise RequestRefused(
                 "the body names another model (model, models or fallbacks among its parameters or in extra_body); name "
                 "the model of the request itself"
@@ -110,7 +110,7 @@ class Upstreams:
         return request
 
 
-def _demand_address(url: str) -> None:
+def _require_address(url: str) -> None:
     try:
         parse_address(url)
     except SettingsError as error:

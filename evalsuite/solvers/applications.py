@@ -22,10 +22,10 @@ from evalsuite.applications.spans import read_span
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.phrases import write_count
-from evalsuite.core.threads import RaisedInThread, call_function, is_async
+from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.core.types import Transcript
 from evalsuite.gateway.handle import OF_CASE
-from evalsuite.solvers.services import DEFAULT_REQUEST, Exchange, ServiceApplication
+from evalsuite.solvers.services import DEFAULT_REQUEST, CaseExchange, ServiceApplication
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel)
     token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
     try:
         loop = asyncio.get_running_loop()
-        return await call_function(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
+        return await call_maybe_async(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
     finally:
         OF_CASE.reset(token)
 
@@ -75,7 +75,7 @@ def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
         return result
     if isinstance(result, str):
         return Transcript(result)
-    fields = _read_fields(result)
+    fields = _convert_to_mapping(result)
     if fields is None or not isinstance(fields.get(answer), str):
         raise SolverError(
             f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
@@ -84,7 +84,7 @@ def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
     return Transcript(fields[answer], facts={name: value for name, value in fields.items() if name != answer})
 
 
-def _read_fields(result: Any) -> Mapping[str, Any] | None:
+def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
     if isinstance(result, Mapping):
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
@@ -110,7 +110,7 @@ class FunctionApplication:
     timeout: float | None
     route: bool = False
 
-    async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
+    async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Call the function with one question, or with the messages of a conversation."""
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
@@ -118,7 +118,7 @@ class FunctionApplication:
             endpoint = exchange.model.endpoint() if self.route else None
             with route_clients(endpoint) as route:
                 async with asyncio.timeout(self.timeout):
-                    result = await call_function(self.function, question, **arguments)
+                    result = await call_maybe_async(self.function, question, **arguments)
         except TimeoutError as error:
             raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
         transcript = make_transcript(result, self.answer)
@@ -127,7 +127,7 @@ class FunctionApplication:
         past = f"{write_count(route.past, 'call')} went past the gateway; use application(function, route=True)"
         return dataclasses.replace(transcript, facts={**transcript.facts, "unrouted": past})
 
-    def _make_arguments(self, exchange: Exchange, *, asynchronous: bool) -> dict[str, Any]:
+    def _make_arguments(self, exchange: CaseExchange, *, asynchronous: bool) -> dict[str, Any]:
         parameters = inspect.signature(self.function).parameters
         model = exchange.model
         blocking = BlockingModel(model, asyncio.get_running_loop())
@@ -152,7 +152,7 @@ class ProgramApplication:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | str | None = None
 
-    async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
+    async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Run the program on one question, or on the messages of a conversation."""
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         endpoint = exchange.model.endpoint()
@@ -211,10 +211,10 @@ class Application:
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         question = sample.input if isinstance(sample.input, str) else list(map(encode_message, sample.input))
-        return await self.reply(question, Exchange(sample, model))
+        return await self.reply(question, CaseExchange(sample, model))
 
-    async def reply(self, question: ApplicationInput, exchange: Exchange) -> Transcript:
-        """Answer one question of a case; the questions of a conversation share one `Exchange`."""
+    async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
+        """Answer one question of a case; the questions of a conversation share one `CaseExchange`."""
         exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Message, Transcript
-from evalsuite.gateway.handle import Effects
+from evalsuite.gateway.handle import CaseEffects
 from evalsuite.solvers.applications import Application
 from evalsuite.solvers.episode import Episode, ToolLoop
-from evalsuite.solvers.services import Exchange
-from evalsuite.solvers.tool_protocols import Functions, tool_loop
-from evalsuite.tools.simulated import GREETING, Persona, show_line
+from evalsuite.solvers.services import CaseExchange
+from evalsuite.solvers.tool_protocols import NativeProtocol, tool_loop
+from evalsuite.tools.simulated import GREETING, Persona, make_user_model_message
 from evalsuite.tools.worlds import EpisodeTools, World, describe_states, open_tools
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.tools.simulated import Speaker
+    from evalsuite.tools.simulated import ConversationUser
     from evalsuite.tools.worlds import OpenWorld, ToolSource
 
 
@@ -30,11 +30,11 @@ MAX_AGENT_TURNS = 30  # Maximum number of model messages, with or without calls,
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ConversationSolver:
     """Lets an agent and a user talk until the conversation ends; made by `conversation`."""
 
     agent: ToolLoop | Application
-    user: Speaker
+    user: ConversationUser
     max_turns: int
     tools: Sequence[ToolSource]
     until: Callable[[str], bool] | None = None
@@ -45,7 +45,7 @@ class Conversation:
         return self.agent.tags if isinstance(self.agent, ToolLoop) else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        effects: Effects = getattr(model, "effects", None) or Effects()
+        effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
         async with open_tools(self.tools, sample, effects) as every:
             user, opened = self.user, every
             if isinstance(user, Persona) and user.tools:
@@ -70,7 +70,7 @@ class Conversation:
     async def _run_conversation(
         self,
         episode: Episode | ApplicationEpisode,
-        user: Speaker,
+        user: ConversationUser,
         sample: Sample,
         model: Model,
         spoken: list[tuple[str, str]],
@@ -81,8 +81,8 @@ class Conversation:
         for _ in range(self.max_turns):
             if not is_agents_turn:
                 line = await user.speak(sample, spoken, model)
-                if isinstance(user, UserEpisode):
-                    episode.events += user.take_calls()
+                if isinstance(user, PersonaEpisode):
+                    episode.events += user.take_call_events()
                 if line is None:
                     return "user"
                 spoken.append(("user", line))
@@ -98,7 +98,7 @@ class Conversation:
         return "exchange limit"
 
 
-class UserEpisode:
+class PersonaEpisode:
     """A persona with tools: an episode of the persona's model, whose answers are the user's messages."""
 
     def __init__(self, persona: Persona, episode: Episode) -> None:
@@ -107,20 +107,20 @@ class UserEpisode:
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
         """Show the new messages to the model that plays the user, and return the next message of this model."""
-        self._episode.messages += map(show_line, spoken[self._heard :])
+        self._episode.messages += map(make_user_model_message, spoken[self._heard :])
         self._heard = len(spoken) + 1
         text = await self._episode.request_answer()
-        return self._persona.read_line(text or "", "it only used tools" if text is None else "an empty message")
+        return self._persona.parse_line(text or "", "it only used tools" if text is None else "an empty message")
 
-    def take_calls(self) -> list[Mapping[str, Any]]:
+    def take_call_events(self) -> list[Mapping[str, Any]]:
         """Return the events of the user's calls since the last call of this method, with the kind `user_call`."""
         new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
         return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
 
 
 def _open_user(
-    persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects
-) -> tuple[UserEpisode, EpisodeTools]:
+    persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
+) -> tuple[PersonaEpisode, EpisodeTools]:
     """Open the episode of a persona with tools; return the episode and the tools that remain for the agent."""
     tools = {tool.document.name: tool for tool in opened.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
@@ -130,15 +130,15 @@ def _open_user(
     greeted = dataclasses.replace(sample, input=(GREETING,))
     allowed = sample.metadata.get("user_tools")
     own = EpisodeTools([tools[name] for name in persona.tools if allowed is None or name in allowed], [])
-    episode = Episode(loop, greeted, persona.find_player(model), own, effects)
+    episode = Episode(loop, greeted, persona.find_simulating_model(model), own, effects)
     rest = [tool for name, tool in tools.items() if name not in persona.tools]
-    return UserEpisode(persona, episode), EpisodeTools(rest, opened.worlds)
+    return PersonaEpisode(persona, episode), EpisodeTools(rest, opened.worlds)
 
 
 class ApplicationEpisode:
     """One conversation of an application."""
 
-    def __init__(self, application: Application, exchange: Exchange, worlds: Sequence[OpenWorld]) -> None:
+    def __init__(self, application: Application, exchange: CaseExchange, worlds: Sequence[OpenWorld]) -> None:
         self._application, self._exchange, self._worlds = application, exchange, worlds
         self.messages: list[Message] = []
         self.events: list[Mapping[str, Any]] = []
@@ -147,7 +147,7 @@ class ApplicationEpisode:
     @classmethod
     async def open_episode(cls, application: Application, sample: Sample, model: Any, opened: EpisodeTools) -> Self:
         world = await opened.worlds[0].object() if opened.worlds else None
-        return cls(application, Exchange(sample, model, world), opened.worlds)
+        return cls(application, CaseExchange(sample, model, world), opened.worlds)
 
     async def request_answer(self) -> str:
         """Send the messages so far to the application, and return its answer."""
@@ -171,12 +171,12 @@ class ApplicationEpisode:
 def conversation(
     agent: ToolLoop | Application | Sequence[ToolSource] = (),
     *,
-    user: Speaker,
+    user: ConversationUser,
     world: ToolSource | None = None,
     policy: str | None = None,
     max_turns: int = 20,
     until: Callable[[str], bool] | None = None,
-) -> Conversation:
+) -> ConversationSolver:
     """Let an agent talk to a user; the agent is the model under test with tools, or your own application.
 
     A function or program gets the messages of the conversation in the OpenAI format at each turn; a service gets the
@@ -207,11 +207,11 @@ def conversation(
             raise SettingsError(
                 "conversation: policy and injected faults need tools that evalsuite runs; an application has its own"
             )
-        return Conversation(agent, user, max_turns, worlds, until)
+        return ConversationSolver(agent, user, max_turns, worlds, until)
     loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=MAX_AGENT_TURNS)
-    if not isinstance(loop.protocol, Functions) or loop.protocol.finishes:
+    if not isinstance(loop.protocol, NativeProtocol) or loop.protocol.finishes:
         raise SettingsError("the agent of a conversation answers in plain text: tool_loop(..., ending='text')")
     protocol = loop.protocol if policy is None else dataclasses.replace(loop.protocol, system=policy)
     tools = [*loop.tools, *worlds]
     loop = dataclasses.replace(loop, tools=tools, protocol=protocol)
-    return Conversation(loop, user, max_turns, tools, until)
+    return ConversationSolver(loop, user, max_turns, tools, until)

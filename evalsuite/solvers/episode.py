@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import shorten_with_length
+from evalsuite.core.phrases import shorten_with_note
 from evalsuite.core.types import Transcript
-from evalsuite.gateway.handle import Effects
+from evalsuite.gateway.handle import CaseEffects
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolFailure, as_text
 from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, describe_states, open_tools
 
@@ -56,17 +56,17 @@ class TurnProtocol(Protocol):
         """Make the messages before the model's first turn."""
         ...
 
-    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
+    def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         """Return the value of a request's field `tools`."""
         ...
 
-    def read_completion(self, completion: Completion) -> ParsedTurn: ...
+    def parse_completion(self, completion: Completion) -> ParsedTurn: ...
 
-    def repeat_message(self, completion: Completion) -> Message:
+    def make_history_message(self, completion: Completion) -> Message:
         """Convert the model's completion to the message that later requests contain."""
         ...
 
-    def show_observation(self, call: Call, observation: str) -> Message:
+    def make_observation_message(self, call: Call, observation: str) -> Message:
         """Return the message that shows the model a tool's result."""
         ...
 
@@ -135,7 +135,7 @@ class ToolLoop:
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        effects: Effects = getattr(model, "effects", None) or Effects()
+        effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
         async with open_tools(self.tools, sample, effects) as opened:
             return await Episode(self, sample, model, opened, effects).run_episode()
 
@@ -143,7 +143,9 @@ class ToolLoop:
 class Episode:
     """The state of one episode, and the methods that run its turns."""
 
-    def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: Effects) -> None:
+    def __init__(
+        self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
+    ) -> None:
         self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
         self.worlds = opened.worlds
         self.registry = Registry(self.add_controls(opened.tools))
@@ -167,11 +169,11 @@ class Episode:
         for _ in range(self.loop.max_turns):
             self.turns += 1
             await self.run_turn(self.turns)
-            if self.is_over():
+            if self.has_ended():
                 break
         return self.answer
 
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Tell whether the model has answered or the episode has reached a limit."""
         return self.answer is not None or self.malformed == self.loop.patience or bool(self.find_limit())
 
@@ -192,13 +194,13 @@ class Episode:
     async def run_turn(self, number: int) -> None:
         """Run one turn: a message of the model and the results of its calls."""
         protocol = self.loop.protocol
-        offered = protocol.offer_tools(self.registry.documents)
+        offered = protocol.list_request_tools(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
-        turn = protocol.read_completion(completion)
+        turn = protocol.parse_completion(completion)
         self.tokens += completion.usage.prompt_tokens + completion.usage.completion_tokens
         self.dollars += completion.usage.cost
         self.reasoning = completion.reasoning
-        self.messages.append(protocol.repeat_message(completion))
+        self.messages.append(protocol.make_history_message(completion))
         event: dict[str, Any] = {"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault}
         self.events.append(event)
         self.malformed = self.malformed + 1 if turn.fault else 0
@@ -248,7 +250,7 @@ class Episode:
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
         """Record a call and show the model its observation."""
-        observation = shorten_with_length(text or NOTHING, self.loop.observation_limit)
+        observation = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
                 "kind": "call",
@@ -263,12 +265,12 @@ class Episode:
             }
         )
         if self.answer is None:
-            self.messages.append(self.loop.protocol.show_observation(call, observation))
+            self.messages.append(self.loop.protocol.make_observation_message(call, observation))
 
     async def run_known_tool(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
         """Execute a call; return its executor, observation, and whether it failed."""
         tool = self.registry[name]
-        if isinstance(tool.executor, _Finish):
+        if isinstance(tool.executor, _FinishExecutor):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
         kept = await self.effects.run_once(name, arguments, lambda: self.run_tool(tool, arguments))
         self.tool_seconds += kept["seconds"]
@@ -289,7 +291,7 @@ class Episode:
             text, failed = f"Error: no answer within {limit:g} seconds", True
         seconds = time.monotonic() - started if getattr(tool.executor, "timed", False) else 0.0
         return {
-            "text": shorten_with_length(text or NOTHING, self.loop.observation_limit),
+            "text": shorten_with_note(text or NOTHING, self.loop.observation_limit),
             "failed": failed,
             "seconds": round(seconds, 3),
         }
@@ -306,16 +308,16 @@ class Episode:
         """Add `finish` and `ask_to_user`; this episode runs these two tools, even if a tool folder documents them."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
-            controls[FINISH.name] = Tool(FINISH, _Finish(self))
+            controls[FINISH.name] = Tool(FINISH, _FinishExecutor(self))
         if self.loop.user:
-            controls[ASK_TO_USER.name] = Tool(ASK_TO_USER, _AskUser(self, self.loop.user))
+            controls[ASK_TO_USER.name] = Tool(ASK_TO_USER, _AskUserExecutor(self, self.loop.user))
         combined = []
         for tool in tools:
             control = controls.pop(tool.document.name, None)
             combined.append(Tool(tool.document, control.executor) if control else tool)
         return [*combined, *controls.values()]
 
-    def name_ending(self, turns: int) -> str:
+    def describe_ending(self, turns: int) -> str:
         if self.answer is not None:
             return "finish" if self.loop.protocol.finishes else "answer"
         return self.find_limit() or ("turn limit" if turns == self.loop.max_turns else "patience")
@@ -333,14 +335,14 @@ class Episode:
             "turns": len(turns),
             "valid_turns": sum(turn["fault"] is None for turn in turns),
             "calls": len(calls),
-            "ended": self.name_ending(len(turns)),
+            "ended": self.describe_ending(len(turns)),
             "faults": {kind: faults[kind] for kind in sorted(faults) if faults[kind]},
             "executors": dict(sorted(Counter(call["executor"] for call in calls if call["executor"]).items())),
         }
 
 
 @dataclass(frozen=True, slots=True)
-class _Finish:
+class _FinishExecutor:
     """Executor of the tool `finish`, which ends the episode with an answer."""
 
     episode: Episode
@@ -351,7 +353,7 @@ class _Finish:
         return self.episode.answer
 
 
-class _AskUser:
+class _AskUserExecutor:
     """Executor of the tool `ask_to_user`, which passes a question to the episode's user."""
 
     def __init__(self, episode: Episode, user: User) -> None:

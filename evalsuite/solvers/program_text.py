@@ -105,7 +105,7 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
     for blocks, form in groups:
         few = blocks[-MOST_BLOCKS:]
         for number in reversed(range(len(few))):
-            if number and _needs_earlier(few[number], few[:number], defines):
+            if number and _is_using_earlier_names(few[number], few[:number], defines):
                 yield "\n".join(few[: number + 1]), "joined"
             yield few[number], form
     for blocks, _ in groups:
@@ -114,7 +114,7 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
     if bare and not (fenced or lenient):
         spans = "\n".join(_SPAN.findall(text))
         yield from ((code, "bare") for code in (text, *_list_json_texts(text), spans) if code)
-        yield from ((code, "bare") for code in _list_bare_parts(text))
+        yield from ((code, "bare") for code in _list_code_parts(text))
 
 
 def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
@@ -148,7 +148,7 @@ def _list_json_texts(text: str) -> list[str]:
     return [value for value in found.values() if isinstance(value, str)]
 
 
-def _list_bare_parts(text: str) -> Iterator[str]:
+def _list_code_parts(text: str) -> Iterator[str]:
     """Cut code out of prose: from the first line that looks like code to the last line up to which the code parses."""
     first = _FIRST_LINE.search(text)
     lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []
@@ -235,7 +235,7 @@ def list_unbound_names(tree: ast.Module) -> set[str]:
     return used - list_bound_names(tree) - arguments - set(dir(builtins))
 
 
-def _needs_earlier(block: str, earlier: list[str], defines: Collection[str]) -> bool:
+def _is_using_earlier_names(block: str, earlier: list[str], defines: Collection[str]) -> bool:
     """Check whether a block uses a name that only an earlier block binds."""
     tree = _parse_leniently(block)[1]
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
@@ -277,7 +277,7 @@ def find_last_answer(text: str) -> str | None:
     return None if boxed is None else strip_latex(boxed)
 
 
-def unbox_answer(text: str) -> str:
+def remove_box(text: str) -> str:
     r"""Return a boxed answer in plain words, with or without math signs around it; return other text unchanged."""
     bare = text.strip("$. \n")
     return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_closed_last(bare) else text

@@ -65,7 +65,7 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-async def _write_description(
+async def _make_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
     """Describe the installed packages, and the tables by the output of `describe`."""
@@ -96,7 +96,7 @@ def _fill_template(template: str, question: str, tables: str) -> str:
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
-def _name_ending(execution: Execution) -> str:
+def _classify_ending(execution: Execution) -> str:
     """Name the outcome of a program: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
@@ -140,18 +140,18 @@ class ProgramSolver:
         async with lock:
             if not written:
                 seconds = max(TIMEOUT, self.timeout)
-                written.append(await _write_description(self.sandbox, tables, describe, seconds))
+                written.append(await _make_description(self.sandbox, tables, describe, seconds))
         return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
         """Collect a transcript's facts about a program: outcome, kind of sandbox, and how the program was found."""
         environment, package = self.sandbox.environment, _find_missing_package(execution)
         return {
-            "program": _name_ending(execution),
+            "program": _classify_ending(execution),
             "sandbox": execution.tier,
             **({"package": package} if package else {}),
             **({"files": ", ".join(file.name for file in execution.files)} if execution.files else {}),
-            **({} if environment.is_own else {"environment": environment.name}),
+            **({} if environment.is_current else {"environment": environment.name}),
             "form": program.form,
         }
 
@@ -266,7 +266,7 @@ SHOWN_CHARACTERS = 4000
 ShowResult = Callable[[Execution, int], str]
 
 
-def show_result(execution: Execution, left: int) -> str:
+def format_result(execution: Execution, left: int) -> str:
     """Write a round's output and error, at most 4,000 characters of each, and an instruction for the next step."""
     printed = shorten_to_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
@@ -282,7 +282,7 @@ def show_result(execution: Execution, left: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Interleaved(ProgramSolver):
+class InterleavedSolver(ProgramSolver):
     """Lets the model write and run code in several rounds; made by `interleaved`."""
 
     rounds: int
@@ -317,13 +317,13 @@ def interleaved(
     *,
     rounds: int = 3,
     prompt: Prompt = ROUNDS_PROMPT,
-    result: ShowResult = show_result,
+    result: ShowResult = format_result,
     tables: Tables = read_metadata_tables,
     describe: Describe | None = describe_tables,
     sandbox: Sandbox | None = None,
     timeout: float = 10.0,
     **params: Any,
-) -> Interleaved:
+) -> InterleavedSolver:
     r"""Let the model run code in up to `rounds` rounds, and then answer without code.
 
     In each round, the last Python block of the model's answer runs. An answer without a Python block is the last
@@ -351,4 +351,4 @@ def interleaved(
         ModelError: a call failed permanently.
     """
     own, checked = sandbox is None, select_generation_params(interleaved, params)
-    return Interleaved(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)
+    return InterleavedSolver(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)

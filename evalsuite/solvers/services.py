@@ -31,7 +31,7 @@ DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"
 
 
 @dataclass(slots=True)
-class Exchange:
+class CaseExchange:
     """The state that an application's calls for one case share."""
 
     sample: Sample
@@ -62,7 +62,7 @@ class ServiceApplication:
                 f"application(url={redact(self.url)!r}): give an address like http://127.0.0.1:8000/ask"
             )
 
-    async def reply(self, question: str | list[dict[str, Any]], exchange: Exchange) -> Transcript:
+    async def reply(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> Transcript:
         """Send one question. The journal stores the answer, unless the service calls evalsuite's endpoint."""
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
@@ -74,7 +74,7 @@ class ServiceApplication:
             kept["facts"]["session"] = exchange.session
         return Transcript(kept["answer"], facts=kept["facts"])
 
-    async def _send_question(self, question: str | list[dict[str, Any]], exchange: Exchange) -> dict[str, Any]:
+    async def _send_question(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> dict[str, Any]:
         import aiohttp
 
         if exchange.cookies is None:
@@ -117,7 +117,7 @@ class ServiceApplication:
     def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
         """Return the answer from a response (JSON, a stream or plain text), and the response's other fields."""
         if kind == "text/event-stream":
-            events = list(_list_events(text))
+            events = list(_iterate_event_data(text))
         elif kind.endswith("json"):
             events = LINE_END.split(text) if kind == "application/x-ndjson" else [text]
         else:
@@ -132,7 +132,7 @@ class ServiceApplication:
                 if kind != "text/event-stream":
                     raise self._make_error(f"sent what is not JSON: {self._conceal_headers(event[:200])!r}") from None
                 value = event
-            piece = value if isinstance(value, str) else _follow_path(value, self.answer)
+            piece = value if isinstance(value, str) else _get_by_path(value, self.answer)
             pieces += [piece] if isinstance(piece, str) else []
             if isinstance(value, dict):
                 facts |= {name: other for name, other in value.items() if name != self.answer.partition(".")[0]}
@@ -154,7 +154,7 @@ class ServiceApplication:
 class _TemplateFiller:
     """Replaces `{input}` and the other placeholders of a template by a case's values."""
 
-    def __init__(self, question: str | list[dict[str, Any]], exchange: Exchange) -> None:
+    def __init__(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> None:
         messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
         last = question if isinstance(question, str) else messages[-1].get("content", "")
         self._exchange = exchange
@@ -180,7 +180,7 @@ class _TemplateFiller:
         return self._values[name]
 
 
-def _list_events(text: str) -> Iterator[str]:
+def _iterate_event_data(text: str) -> Iterator[str]:
     """Yield the data of server-sent events; the data lines of one event are joined."""
     for event in re.split(r"\r?\n\r?\n", text):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in LINE_END.split(event) if line[:5] == "data:"]
@@ -188,7 +188,7 @@ def _list_events(text: str) -> Iterator[str]:
             yield "\n".join(lines)
 
 
-def _follow_path(value: Any, path: str) -> Any:
+def _get_by_path(value: Any, path: str) -> Any:
     """Follow a path such as `choices.0.message.content`; None if the path does not exist."""
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):

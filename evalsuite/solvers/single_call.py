@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SolverError
-from evalsuite.core.json_codec import dumps, read_json_as
+from evalsuite.core.json_codec import dumps, parse_json_as
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message, Transcript
-from evalsuite.models.answers import read_answers
+from evalsuite.models.answers import read_answers_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Generate:
+class GenerateSolver:
     """Calls the model once and returns its answer; made by `generate`."""
 
     system: str | None = None
@@ -45,7 +45,7 @@ class Generate:
         )
 
 
-def generate(*, system: str | None = None, template: str = "{input}", **params: Any) -> Generate:
+def generate(*, system: str | None = None, template: str = "{input}", **params: Any) -> GenerateSolver:
     """Make one call per sample.
 
     Args:
@@ -58,7 +58,7 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
     Raises:
         SettingsError: a parameter is unknown.
     """
-    return Generate(system, template, select_generation_params(generate, params))
+    return GenerateSolver(system, template, select_generation_params(generate, params))
 
 
 async def return_fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
@@ -79,10 +79,10 @@ def make_answers_solver(file: str, benchmark: str) -> Solver:
 
     async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]
-        line = read_answers(file).find_answer(benchmark, ids)
+        line = read_answers_file(file).find_answer(benchmark, ids)
         if "transcript" in line:
             try:
-                return read_json_as(Transcript, dumps(line["transcript"]))
+                return parse_json_as(Transcript, dumps(line["transcript"]))
             except ValueError as error:
                 raise SolverError(f"{file}: the transcript of {sample.id} cannot be read: {error}") from error
         return Transcript(line["answer"], (Message("assistant", line["answer"]),))

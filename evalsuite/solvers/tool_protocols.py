@@ -35,7 +35,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class NativeProtocol:
     """The native protocol, in which the server separates tool calls from text.
 
     A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought is
@@ -50,10 +50,10 @@ class Functions:
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
-    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
+    def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         return [document.openai() for document in documents]
 
-    def read_completion(self, completion: Completion) -> ParsedTurn:
+    def parse_completion(self, completion: Completion) -> ParsedTurn:
         """Read a message's calls; a malformed message gives the fault `no_call`, `empty_action` or `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
@@ -73,11 +73,11 @@ class Functions:
             calls.append(Call(written.name.strip(), arguments, written.id))
         return ParsedTurn(thought, calls)
 
-    def repeat_message(self, completion: Completion) -> Message:
+    def make_history_message(self, completion: Completion) -> Message:
         """Return the message with repaired calls, because servers refuse invalid tool names and arguments."""
-        return Message("assistant", completion.text, tuple(map(_repair_call, _number_calls(completion))))
+        return Message("assistant", completion.text, tuple(map(_make_valid_call, _number_calls(completion))))
 
-    def show_observation(self, call: Call, observation: str) -> Message:
+    def make_observation_message(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
@@ -97,7 +97,7 @@ def _number_calls(completion: Completion) -> list[ToolCall]:
     ]
 
 
-def _repair_call(call: ToolCall) -> ToolCall:
+def _make_valid_call(call: ToolCall) -> ToolCall:
     try:
         arguments, _ = parse_arguments(call.arguments)
     except ValueError:
@@ -128,7 +128,7 @@ The conversation begins with worked examples, which had other tools. Your task i
 
 
 @dataclass(frozen=True, slots=True)
-class ReAct:
+class ReActProtocol:
     """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after the input."""
 
     examples: Sequence[Sequence[Message]] = ()  # Example episodes in the form that the model should write.
@@ -142,18 +142,18 @@ class ReAct:
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", system), *chain.from_iterable(self.examples), *rest)
 
-    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
+    def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
         """Return no tools, because the system message describes the tools."""
         return ()
 
-    def read_completion(self, completion: Completion) -> ParsedTurn:
-        return read_turn(completion.text)
+    def parse_completion(self, completion: Completion) -> ParsedTurn:
+        return parse_turn(completion.text)
 
-    def repeat_message(self, completion: Completion) -> Message:
+    def make_history_message(self, completion: Completion) -> Message:
         """Return the text as the model wrote it, including mistakes."""
         return Message("assistant", completion.text)
 
-    def show_observation(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
+    def make_observation_message(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
         """Return the observation as a user message, because chat models without tools have no role for observations."""
         return Message("user", f"Observation: {observation}")
 
@@ -161,7 +161,7 @@ class ReAct:
         return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
 
 
-def read_turn(text: str) -> ParsedTurn:
+def parse_turn(text: str) -> ParsedTurn:
     """Read one message of the model.
 
     A well-formed turn has the three keywords in order and a non-empty action. The input must parse as a JSON object or
@@ -217,7 +217,7 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     """
     checked = {**PARAMETERS, **select_generation_params(react, params)}
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
-    return ToolLoop(ReAct(examples), tools, user, *limits, checked)
+    return ToolLoop(ReActProtocol(examples), tools, user, *limits, checked)
 
 
 def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
@@ -248,6 +248,6 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
     if ending not in {"finish", "text"}:
         raise SettingsError(f"tool_loop was given ending={ending!r}; an episode ends by 'finish' or 'text'")
     default = _FUNCTIONS_SYSTEM if ending == "finish" else ""
-    protocol = Functions(default if system is None else system, ending == "finish")
+    protocol = NativeProtocol(default if system is None else system, ending == "finish")
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
     return ToolLoop(protocol, tools, user, *limits, checked)

@@ -90,11 +90,11 @@ def kappa_interval(
     """
     check_same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
-    table = _make_table(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
-    value, error = _compute_kappa(table / table.sum(), _compute_credit(len(table), weights))
+    table = _count_label_pairs(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
+    value, error = _compute_kappa(table / table.sum(), _compute_agreement_weights(len(table), weights))
     reach = z * error / math.sqrt(len(a))
     low = _compute_floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
-    return Kappa(value, _clip_bound(low), _clip_bound(value + reach), len(a))
+    return Kappa(value, _clip_to_range(low), _clip_to_range(value + reach), len(a))
 
 
 def _compute_floor_of_sameness(
@@ -138,8 +138,8 @@ def clustered_kappa(
     slope = (1 - value) / (1 - mean)
     return Kappa(
         value,
-        _clip_bound(min(low, value + slope * (agreement.low - mean))),
-        _clip_bound(max(high, value + slope * (agreement.high - mean))),
+        _clip_to_range(min(low, value + slope * (agreement.low - mean))),
+        _clip_to_range(max(high, value + slope * (agreement.high - mean))),
         len(a),
     )
 
@@ -198,7 +198,7 @@ def ac1_interval(
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
     if not math.isnan(found.low):
         low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
-    return Kappa(value, _clip_bound(low), _clip_bound(high), len(a))
+    return Kappa(value, _clip_to_range(low), _clip_to_range(high), len(a))
 
 
 def _compute_log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
@@ -239,11 +239,11 @@ def _make_jackknife_by_cluster(
     return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
 
 
-def _clip_bound(bound: float) -> float:
+def _clip_to_range(bound: float) -> float:
     return bound if math.isnan(bound) else min(1.0, max(-1.0, bound))
 
 
-def _make_table(
+def _count_label_pairs(
     first: list[Hashable], second: list[Hashable], categories: Sequence[Hashable] | None, weights: Weights
 ) -> Array:
     import numpy as np
@@ -261,7 +261,7 @@ def _make_table(
     return table
 
 
-def _compute_credit(size: int, weights: Weights) -> Array:
+def _compute_agreement_weights(size: int, weights: Weights) -> Array:
     """Compute the agreement weight of each pair of categories: 1 for the same category, 0 for the farthest pair."""
     import numpy as np
 

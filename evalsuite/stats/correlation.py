@@ -114,12 +114,12 @@ def rank_interval(
     if math.isnan(value) or any(math.isnan(left) for left in without):
         return value, Interval(math.nan, math.nan)
     scaled = make_replicates_interval(
-        _apply_fisher(value), [_apply_fisher(left) for left in without], confidence=confidence
+        _transform_by_fisher(value), [_transform_by_fisher(left) for left in without], confidence=confidence
     )
     size = MORE_CLUSTERS * max(1, round(len(clusters) / len(without)))
     with_more = [
         compute_rank_replicates(
-            [_add_extremes(x, y, size, up=up, opposite=opposite) for x, y in variables],
+            [_add_extreme_cases(x, y, size, up=up, opposite=opposite) for x, y in variables],
             [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
             coefficient,
         )[0]
@@ -137,11 +137,11 @@ MORE_CLUSTERS = 2
 NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 
-def _apply_fisher(coefficient: float) -> float:
+def _transform_by_fisher(coefficient: float) -> float:
     return math.atanh(max(-NEARLY_ONE, min(NEARLY_ONE, coefficient)))
 
 
-def _add_extremes(
+def _add_extreme_cases(
     x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
 ) -> tuple[list[float], list[float]]:
     """Add `size` cases with x at its maximum or minimum, and y at its extreme on the opposite or the same side."""
@@ -247,7 +247,7 @@ class Correlation:
     high: float
 
 
-class ClusterDraws:
+class PairResamples:
     """Resamples of pairs. Pairs of one cluster are drawn together, because they are not independent.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), percentile intervals.
@@ -321,13 +321,13 @@ SHARE_OF_SLOW = 5
 """Divisor of the resamples for Kendall's tau, which takes several times as long as the other coefficients."""
 
 
-def correlations(one: NDArray[Any], two: NDArray[Any], draws: ClusterDraws) -> dict[str, Correlation]:
+def compute_correlations(one: NDArray[Any], two: NDArray[Any], draws: PairResamples) -> dict[str, Correlation]:
     """Compute Pearson's, Spearman's and Kendall's coefficients over the pairs without NaN."""
     has = ~(np.isnan(one) | np.isnan(two))
 
-    def interval(name: str) -> Correlation:
+    def compute_interval(name: str) -> Correlation:
         resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
         coefficient = COEFFICIENTS[name]
         return draws.interval(lambda at: coefficient(one[at], two[at]), has, resamples=resamples)
 
-    return {name: interval(name) for name in COEFFICIENTS}
+    return {name: compute_interval(name) for name in COEFFICIENTS}

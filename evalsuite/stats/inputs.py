@@ -38,7 +38,7 @@ def check_binary(values: Values, name: str = "values") -> Array:
     return array
 
 
-def check_within(array: Array, low: float, high: float, name: str) -> Array:
+def check_range(array: Array, low: float, high: float, name: str) -> Array:
     """Check that all values lie in [low, high], and return the array."""
     if array.min() < low or array.max() > high:
         worst = array.min() if array.min() < low else array.max()

@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalsuite.stats.clustering import ROUNDING, Interval, compute_mean_of_clusters, sum_clusters
-from evalsuite.stats.inputs import check_binary, check_numbers, check_probability, check_within, find_by_bisection
+from evalsuite.stats.inputs import check_binary, check_numbers, check_probability, check_range, find_by_bisection
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Labels, Values
@@ -161,19 +161,19 @@ def bootstrap_interval(
     means = totals / sizes
     if len(totals) == 1 or np.ptp(means) <= ROUNDING * np.max(abs(means)):
         return Interval(-math.inf, math.inf)
-    return _make_bca(totals, sizes, confidence, seed)
+    return _compute_bca(totals, sizes, confidence, seed)
 
 
-def _make_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
+def _compute_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
     import numpy as np
     from scipy.stats import bootstrap
 
-    def mean(sums: Array, counts: Array, axis: int) -> Array:
+    def compute_mean(sums: Array, counts: Array, axis: int) -> Array:
         return np.asarray(sums.sum(axis=axis) / counts.sum(axis=axis))
 
     interval = bootstrap(
         (totals, sizes),
-        mean,
+        compute_mean,
         paired=True,
         vectorized=True,
         n_resamples=RESAMPLES,
@@ -215,7 +215,7 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
     import numpy as np
 
     tail = (1 - check_probability(confidence, "confidence")) / 2
-    totals, sizes = sum_clusters(check_within(check_numbers(values), 0, math.inf, "amounts"), clusters)
+    totals, sizes = sum_clusters(check_range(check_numbers(values), 0, math.inf, "amounts"), clusters)
     if len(totals) < FEWEST_AMOUNTS or compute_mean_of_clusters(totals, sizes).error == 0:
         return Interval(0.0, math.inf)
     low = _compute_skewed_bound(totals, sizes, 1 - tail)
@@ -272,18 +272,18 @@ def betting_interval(
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"values need a range with low below high; got {low} and {high}")
-    array = (check_within(check_numbers(values), low, high, "values") - low) / (high - low)
+    array = (check_range(check_numbers(values), low, high, "values") - low) / (high - low)
     target = math.log(2 / (1 - check_probability(confidence, "confidence")))
     totals, sizes = sum_clusters(array, clusters)
     order = random.Random(0).sample(range(len(totals)), len(totals))  # noqa: S311 - an order, no secret
     shares, means = (sizes / sizes.max())[order], (totals / sizes)[order]
     centre = math.fsum(totals) / math.fsum(sizes)
-    below = _find_excluded(means, shares, target, centre)
-    above = 1 - _find_excluded(1 - means, shares, target, 1 - centre)
+    below = _find_largest_excluded(means, shares, target, centre)
+    above = 1 - _find_largest_excluded(1 - means, shares, target, 1 - centre)
     return Interval(low + (high - low) * below, low + (high - low) * above)
 
 
-def _find_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
+def _find_largest_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
     """Find the largest mean below the observed mean that the bets exclude.
 
     Bisection is possible, because the capital of the bets falls as the supposed mean rises.
@@ -292,11 +292,11 @@ def _find_excluded(means: Array, shares: Array, target: float, centre: float) ->
 
     bets = _compute_bets(means, shares, target)
 
-    def wealth(mean: float) -> float:
+    def get_wealth(mean: float) -> float:
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
         return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
-    return find_by_bisection(lambda mean: wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
+    return find_by_bisection(lambda mean: get_wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:

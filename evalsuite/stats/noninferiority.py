@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from evalsuite.stats.clustering import ClusteredMean, compute_mean_of_clusters, make_bounded_interval, sum_clusters
-from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length, check_within
-from evalsuite.stats.paired import count_discordant, mcnemar_pvalue, tango_interval, tango_pvalue
+from evalsuite.stats.inputs import check_numbers, check_probability, check_range, check_same_length
+from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant, tango_interval, tango_pvalue
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class LossTest:
         quantiles = [ndtri(p) if math.isinf(self.freedom) else stdtrit(self.freedom, p) for p in chances]
         return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
 
-    def is_red(self, confidence: float) -> bool:
+    def is_failing(self, confidence: float) -> bool:
         """Tell whether the metric alone fails a session: its verdict is `worse`, or `undecided` with enough cases."""
         (verdict,) = verdicts([self], confidence=confidence)
         return verdict == "worse" or (verdict == "undecided" and self.n >= self.count_needed(confidence))
@@ -83,7 +83,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedClusters:
+class PairedClusterSums:
     """Paired scores as sums over clusters; a higher score is better."""
 
     # Each cluster's sum of the baseline's scores, after subtracting the lowest score of both runs from each score.
@@ -125,7 +125,7 @@ class NonInferiority(LossTest):
     high: float
     detectable: float
     method: str
-    pairs: PairedClusters | None = field(default=None, repr=False, compare=False)
+    pairs: PairedClusterSums | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, float | str]:
         """Return all attributes except the pairs."""
@@ -165,7 +165,7 @@ class NonInferiority(LossTest):
             first, second = np.where(exchanged, after, before), np.where(exchanged, before, after)
             fallen = np.where(random.random(planned) < chance, 0.0, second)
             for kind, candidate in enumerate((second, fallen)):
-                fails[kind] += pairs.test(candidate - first, sizes).is_red(confidence)
+                fails[kind] += pairs.test(candidate - first, sizes).is_failing(confidence)
         return Calibration(fails[0] / draws, fails[1] / draws, draws)
 
 
@@ -202,11 +202,11 @@ def compare_paired(
         raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
     check_same_length(baseline, candidate, "baseline and candidate")
     before, after = check_numbers(baseline, "baseline"), check_numbers(candidate, "candidate")
-    check_within(after - before, -scale, scale, "differences")
+    check_range(after - before, -scale, scale, "differences")
     if lower_is_better:
         before, after = after, before
     lowest = min(before.min(), after.min())
-    pairs = PairedClusters(
+    pairs = PairedClusterSums(
         sum_clusters(before - lowest, clusters)[0],
         *sum_clusters(after - lowest, clusters),
         margin=margin,
@@ -237,7 +237,7 @@ def _exchange_runs(result: NonInferiority) -> NonInferiority:
 def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
     return LossTest(
         n=n,
-        pvalue=mcnemar_pvalue(lost, won),
+        pvalue=compute_mcnemar_pvalue(lost, won),
         pvalue_no_worse=tango_pvalue(lost, won, n, margin),
         deteriorated=lost > won,
         margin=margin,
@@ -246,7 +246,7 @@ def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
 
 
 def _compare_shares(
-    before: Array, after: Array, _clusters: Labels | None, pairs: PairedClusters, confidence: float
+    before: Array, after: Array, _clusters: Labels | None, pairs: PairedClusterSums, confidence: float
 ) -> NonInferiority:
     lost, won = count_discordant(before, after)
     n = len(before)
@@ -278,7 +278,7 @@ def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float,
 
 
 def _compare_means(
-    before: Array, after: Array, clusters: Labels | None, pairs: PairedClusters, confidence: float
+    before: Array, after: Array, clusters: Labels | None, pairs: PairedClusterSums, confidence: float
 ) -> NonInferiority:
     totals, sizes = sum_clusters(after - before, clusters)
     mean = compute_mean_of_clusters(totals, sizes)
@@ -290,7 +290,9 @@ def _compare_means(
         difference=mean.mean,
         low=interval.low,
         high=interval.high,
-        detectable=_compute_detectable(mean, confidence, pairs.scale, _compute_widening(before, after, pairs.scale)),
+        detectable=_compute_detectable_loss(
+            mean, confidence, pairs.scale, _compute_widening(before, after, pairs.scale)
+        ),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
         pairs=pairs,
     )
@@ -336,7 +338,7 @@ def _compute_widening(before: Array, after: Array, scale: float) -> float:
     return compute_dispersion(np.append(before, after), scale) / len(before)
 
 
-def _compute_detectable(mean: ClusteredMean, confidence: float, scale: float, widening: float = 0.0) -> float:
+def _compute_detectable_loss(mean: ClusteredMean, confidence: float, scale: float, widening: float = 0.0) -> float:
     """Compute the smallest loss that would be significant; if nothing varies, use McNemar's test over clusters."""
     if mean.clusters == 1:
         return math.inf
@@ -411,7 +413,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
             guarded.pvalue_above(-margin), _compute_rare_losses(gain * clusters / scale, clusters, margin / scale)
         ),
         deteriorated=gain < 0,
-        detectable=_compute_detectable(gained, confidence, scale),
+        detectable=_compute_detectable_loss(gained, confidence, scale),
         method="jackknife of the difference, clusters left out whole",
         margin=margin,
         deviation=_bound_deviation(replace(gained, clusters=clusters), n, margin, scale),
@@ -458,7 +460,7 @@ def holm(pvalues: Values) -> list[float]:
     Raises:
         ValueError: the list is empty, or a p-value is not in [0, 1].
     """
-    array = check_within(check_numbers(pvalues, "pvalues"), 0, 1, "pvalues")
+    array = check_range(check_numbers(pvalues, "pvalues"), 0, 1, "pvalues")
     adjusted, worst = [0.0] * len(array), 0.0
     for done, at in enumerate(array.argsort(kind="stable")):
         worst = max(worst, min(1.0, (len(array) - done) * float(array[at])))

@@ -93,10 +93,10 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     Raises:
         ValueError: a value is neither 0 nor 1, or the lists differ in length.
     """
-    return mcnemar_pvalue(*count_discordant(baseline, candidate))
+    return compute_mcnemar_pvalue(*count_discordant(baseline, candidate))
 
 
-def mcnemar_pvalue(lost: int, won: int) -> float:
+def compute_mcnemar_pvalue(lost: int, won: int) -> float:
     """Compute the same as `mcnemar`, from the number of lost and won cases."""
     from scipy.special import bdtr
 
@@ -105,7 +105,7 @@ def mcnemar_pvalue(lost: int, won: int) -> float:
     return min(1.0, float(2 * bdtr(min(lost, won), lost + won, 0.5)))
 
 
-def tango_z(lost: int, won: int, n: int, difference: float) -> float:
+def compute_tango_statistic(lost: int, won: int, n: int, difference: float) -> float:
     """Compute Tango's score statistic, whose formula `tango_interval` states."""
     b = (2 * n - won + lost) * difference - (lost + won)
     c = -lost * difference * (1 - difference)
@@ -119,7 +119,7 @@ def tango_z(lost: int, won: int, n: int, difference: float) -> float:
 
 def tango_pvalue(lost: int, won: int, n: int, margin: float) -> float:
     """Compute the one-sided p-value of a drop of `margin` or more; see `tango_interval`."""
-    return NormalDist().cdf(-tango_z(lost, won, n, -margin))
+    return NormalDist().cdf(-compute_tango_statistic(lost, won, n, -margin))
 
 
 def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Interval:
@@ -143,10 +143,10 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
         raise ValueError(f"lost + won ({lost + won}) must lie between 0 and n={n}, and neither may be negative")
     z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
     centre = (won - lost) / n
-    low = find_by_bisection(lambda d: tango_z(lost, won, n, d) > z, -1.0, centre)
+    low = find_by_bisection(lambda d: compute_tango_statistic(lost, won, n, d) > z, -1.0, centre)
     high = (
         1.0
-        if tango_z(lost, won, n, 1.0) >= -z
-        else find_by_bisection(lambda d: tango_z(lost, won, n, d) >= -z, centre, 1.0)
+        if compute_tango_statistic(lost, won, n, 1.0) >= -z
+        else find_by_bisection(lambda d: compute_tango_statistic(lost, won, n, d) >= -z, centre, 1.0)
     )
     return Interval(low, high)

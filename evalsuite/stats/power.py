@@ -38,17 +38,17 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     Raises:
         ValueError: n is not above 0, or a share is out of range.
     """
-    _check_share(n, discordance, difference, confidence)
+    _check_share_arguments(n, discordance, difference, confidence)
     discordance = max(discordance, difference)
     spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
     first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
     changed = np.arange(first, last + 1)
     wins = _find_most_wins(first, last, 1 - confidence)
     shown = _compute_binomial_cdf(wins, changed, (1 - difference / discordance) / 2)
-    return float((_compute_binomial(changed, n, discordance) * shown).sum())
+    return float((_compute_binomial_pmf(changed, n, discordance) * shown).sum())
 
 
-def _check_share(n: int, discordance: float, difference: float, confidence: float) -> None:
+def _check_share_arguments(n: int, discordance: float, difference: float, confidence: float) -> None:
     check_probability(confidence, "confidence")
     if n < 1 or not 0 <= discordance <= 1 or not 0 < difference <= 1:
         raise ValueError(
@@ -57,7 +57,7 @@ def _check_share(n: int, discordance: float, difference: float, confidence: floa
         )
 
 
-def _compute_binomial(k: Array, n: int, share: float) -> Array:
+def _compute_binomial_pmf(k: Array, n: int, share: float) -> Array:
     """Compute the probability of k successes in n trials."""
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -133,14 +133,14 @@ def power_mean(n: int, deviation: float, difference: float, confidence: float = 
     """
     from scipy.special import nctdtr, stdtrit
 
-    _check_mean(n, deviation, confidence)
+    _check_mean_arguments(n, deviation, confidence)
     if not 0 < difference < math.inf:
         raise ValueError(f"power is asked for a drop above 0; got {difference}")
     threshold = stdtrit(n - 1, (1 + confidence) / 2)
     return 1.0 - float(nctdtr(n - 1, difference / deviation * math.sqrt(n), threshold))
 
 
-def _check_mean(n: int, deviation: float, confidence: float) -> None:
+def _check_mean_arguments(n: int, deviation: float, confidence: float) -> None:
     check_probability(confidence, "confidence")
     if n < 2 or not 0 < deviation < math.inf:
         raise ValueError(f"power needs at least 2 clusters that vary; got n={n}, deviation={deviation}")
@@ -176,7 +176,7 @@ def detectable_mean(
     """
     from scipy.special import nctdtrinc, stdtrit
 
-    _check_mean(n, deviation, confidence)
+    _check_mean_arguments(n, deviation, confidence)
     check_probability(power, "power")
     freedom = n - 1 if freedom is None else freedom
     threshold = stdtrit(freedom, (1 + confidence) / 2)

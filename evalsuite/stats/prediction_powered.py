@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length, check_within
+from evalsuite.stats.inputs import check_numbers, check_probability, check_range, check_same_length
 
 if TYPE_CHECKING:
     from evalsuite.stats.inputs import Array, Values
@@ -80,7 +80,7 @@ def ppi_mean(
     rest = check_numbers(judged_only, "judged_only")
     low, high = bounds or _make_range(human, machine, rest)
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
-        check_within(scores, low, high, name)
+        check_range(scores, low, high, name)
     if weights is None:
         tuning = _compute_tuning(human, machine, rest)
         rectified = human - tuning * machine

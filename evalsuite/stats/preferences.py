@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length, check_within
+from evalsuite.stats.inputs import check_numbers, check_probability, check_range, check_same_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +156,7 @@ class _LogisticFit:
 
 def _check_outcomes(wins: Values) -> Array:
     outcomes = check_numbers(wins, "wins")
-    check_within(outcomes, 0, 1, "wins")
+    check_range(outcomes, 0, 1, "wins")
     return outcomes
 
 

@@ -47,7 +47,7 @@ class ConfidenceSequence(Protocol):
         """
 
 
-def bound_by_counting(total: float, n: int, population: int | None) -> tuple[float, float]:
+def compute_certain_bounds(total: float, n: int, population: int | None) -> tuple[float, float]:
     """Compute certain bounds of the mean of a population of values in [0, 1], given the sum of n sampled values."""
     if population is None:
         return 0.0, 1.0
@@ -111,7 +111,7 @@ class BinarySequence:
         low = self._below.bound_after(self._ones, self.n)
         high = 1 - self._above.bound_after(self.n - self._ones, self.n)
         if low > high or self.n == self._population:
-            low, high = bound_by_counting(self._ones, self.n, self._population)
+            low, high = compute_certain_bounds(self._ones, self.n, self._population)
         self.low, self.high = low, high
 
 
@@ -154,11 +154,11 @@ class _FiniteShare:
         """Find the bound after n values: exclude improbable numbers of ones in the population, lowest number first."""
         rest = self.population - n
         self.ones = max(self.ones, ones)
-        while self.ones < ones + rest and self._is_unlikely(self.ones, ones, n):
+        while self.ones < ones + rest and self._is_total_unlikely(self.ones, ones, n):
             self.ones += 1
         return self.ones / self.population
 
-    def _is_unlikely(self, total: int, ones: int, n: int) -> bool:
+    def _is_total_unlikely(self, total: int, ones: int, n: int) -> bool:
         if total * n >= ones * self.population:
             return False
         chance = (
@@ -209,8 +209,8 @@ class BoundedSequence:
         self._population = population
         self._target = 2 / (1 - check_probability(confidence, "confidence"))
         self._sum, self._squares = 0.0, 0.25
-        self._below = _Gambler(self._target, population)
-        self._above = _Gambler(self._target, population)
+        self._below = _BettingBound(self._target, population)
+        self._above = _BettingBound(self._target, population)
 
     @property
     def mean(self) -> float:
@@ -229,20 +229,20 @@ class BoundedSequence:
         check_population(self._population, self.n)
         # The stake's formula contains v t; the number t of the score cancels, because v is (1/4 + squares) / t.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
-        low, high = self._below.place_bet(score, bet), 1 - self._above.place_bet(1 - score, bet)
+        low, high = self._below.add_score(score, bet), 1 - self._above.add_score(1 - score, bet)
         self.n += 1
         self._sum += score
         # Measure the distance from the regularised mean of t scores, (1/2 + sum) / (t + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high or self.n == self._population:
-            low, high = bound_by_counting(self._sum, self.n, self._population)
+            low, high = compute_certain_bounds(self._sum, self.n, self._population)
         else:
             self._below.drop_means_above(high)
             self._above.drop_means_above(1 - low)
         self.low, self.high = self._least + self._range * low, self._least + self._range * high
 
 
-class _Gambler:
+class _BettingBound:
     """A gambler who bets, for each supposed mean on a grid, that scores are higher.
 
     Capital falls as the supposed mean rises, so excluding a mean also excludes all lower means.
@@ -258,7 +258,7 @@ class _Gambler:
         self._means: Array = np.arange(1, GRID) / GRID
         self._capital: Array = np.ones_like(self._means)
 
-    def place_bet(self, score: float, bet: float) -> float:
+    def add_score(self, score: float, bet: float) -> float:
         """Return the lower bound of the mean after one more score."""
         import numpy as np
 

@@ -31,14 +31,14 @@ def read_value(text: str) -> tuple[Any, int]:
     try:
         value, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        reader = _PythonReader(text)
+        reader = _PythonLiteralReader(text)
         return reader.read_value(0), reader.at
-    if _is_deeper(value, MAX_DEPTH):
+    if _is_nested_deeper(value, MAX_DEPTH):
         raise ValueError(f"the value is nested more than {MAX_DEPTH} deep")
     return value, end
 
 
-def _is_deeper(value: Any, depth: int) -> bool:
+def _is_nested_deeper(value: Any, depth: int) -> bool:
     level = [value]
     for _ in range(depth + 1):
         level = [
@@ -52,21 +52,21 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_json_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _finite(digits: str) -> float:
+def _parse_finite_number(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(f"the number {digits[:20]} is too large")
     return number
 
 
-_JSON = json.JSONDecoder(strict=False, parse_constant=_no_constant, parse_float=_finite)
+_JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_json_constant, parse_float=_parse_finite_number)
 
 
-class _PythonReader:
+class _PythonLiteralReader:
     """A recursive-descent reader; `at` is the position of the next character."""
 
     def __init__(self, text: str) -> None:
@@ -119,11 +119,11 @@ class _PythonReader:
                 if not matched:
                     self.fail("begins a string that never ends")
                 self.at = matched.end()
-                return _ESCAPE.sub(_unescape, matched.group(1))
+                return _ESCAPE.sub(_decode_escape, matched.group(1))
         raise AssertionError(self.at)  # Unreachable, because the caller has found a quote at this position.
 
     def parse_number(self, digits: str) -> int | float:
-        return _finite(digits) if set(digits) & set(".eE") else int(digits)
+        return _parse_finite_number(digits) if set(digits) & set(".eE") else int(digits)
 
     def read_word(self) -> bool | None:
         word = _WORD.match(self.text, self.at)
@@ -147,7 +147,7 @@ class _PythonReader:
         raise ValueError(f"{shown} at character {self.at + 1} {why}")
 
 
-def _unescape(escape: re.Match[str]) -> str:
+def _decode_escape(escape: re.Match[str]) -> str:
     code = escape.group(1)
     if code[0] in "xuU" and len(code) > 1:
         number = int(code[1:], 16)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
 import typing_extensions
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.core.threads import RaisedInThread, call_function
+from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     """Read a docstring's text before the first section, and the description of each parameter."""
     lines = inspect.cleandoc(docstring).splitlines()
-    starts = [number for number in range(len(lines)) if _starts_section(lines, number)]
+    starts = [number for number in range(len(lines)) if _is_section_start(lines, number)]
     bounds = [*starts, len(lines)]
     description = " ".join(" ".join(lines[: bounds[0]]).split())
     parameters: dict[str, str] = {}
@@ -46,7 +46,7 @@ def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     return description, parameters
 
 
-def _starts_section(lines: list[str], number: int) -> bool:
+def _is_section_start(lines: list[str], number: int) -> bool:
     line = lines[number]
     underlined = number + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[number + 1])
     return bool(_GOOGLE.match(line) or (underlined and _NUMPY.match(line)) or _ANY_FIELD.match(line))
@@ -81,7 +81,7 @@ def replace_typed_dicts(hint: Any) -> Any:
     if typing.is_typeddict(hint):
         return _replace_typed_dict(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is None or not any(map(_holds_typed_dict, inner)):
+    if origin is None or not any(map(_has_typed_dict, inner)):
         return hint
     if origin is Annotated:
         return Annotated[(replace_typed_dicts(inner[0]), *inner[1:])]
@@ -91,8 +91,8 @@ def replace_typed_dicts(hint: Any) -> Any:
     return origin[changed]
 
 
-def _holds_typed_dict(hint: Any) -> bool:
-    return typing.is_typeddict(hint) or any(map(_holds_typed_dict, typing.get_args(hint)))
+def _has_typed_dict(hint: Any) -> bool:
+    return typing.is_typeddict(hint) or any(map(_has_typed_dict, typing.get_args(hint)))
 
 
 def _replace_typed_dict(hint: Any) -> Any:
@@ -110,7 +110,7 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class ToolSignature:
     """The parameters of a tool's function."""
 
     schema: Mapping[str, Any]  # A JSON schema of type `object`.
@@ -127,7 +127,7 @@ class Signature:
         return values
 
 
-def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Signature:
+def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> ToolSignature:
     """Read the parameters of a function."""
     hints, adapters, definitions = _make_hints(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
@@ -136,7 +136,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
         where = f"tool {function.__name__!r}: {parameter.name!r}"
         if parameter.name not in hints:
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
-        schema = _simple_schema(hints[parameter.name])
+        schema = _make_simple_schema(hints[parameter.name])
         if schema is None:
             adapter = adapters[parameter.name] = _make_adapter(hints[parameter.name], where)
             schema = _make_schema_of(adapter, hints[parameter.name], where)
@@ -148,7 +148,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> Si
         properties[parameter.name] = schema
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required}
-    return Signature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
+    return ToolSignature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
 
 
 def _make_hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Paramet
     return parameters
 
 
-def _simple_schema(hint: Any) -> dict[str, Any] | None:
+def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
     """Return the schema of a type whose values need no conversion to JSON; return None for any other type."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
@@ -184,7 +184,7 @@ def _simple_schema(hint: Any) -> dict[str, Any] | None:
         kinds = {_SIMPLE[type(value)] for value in inner}
         return {**({"type": kinds.pop()} if len(kinds) == 1 else {}), "enum": list(inner)}
     if origin in (Union, types.UnionType):
-        return _make_any_of([_simple_schema(option) for option in inner if option is not type(None)])
+        return _make_any_of([_make_simple_schema(option) for option in inner if option is not type(None)])
     return _make_container(hint, origin, inner)
 
 
@@ -204,7 +204,7 @@ def _make_container(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str,
 
 
 def _wrap_schema(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
-    schema = _simple_schema(inner)
+    schema = _make_simple_schema(inner)
     return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
 
 
@@ -246,7 +246,7 @@ class PythonFunction:
     """Calls an async function directly, and any other function in a thread, where it cannot block the loop."""
 
     function: Callable[..., Any]  # The user's function.
-    signature: Signature | None = None  # Converts JSON arguments into the types of the function's parameters.
+    signature: ToolSignature | None = None  # Converts JSON arguments into the types of the function's parameters.
     seconds: float | None = None  # Time limit of a call, in seconds; None leaves the limit to the episode.
     kind: str = "python"
     timed: bool = True
@@ -258,15 +258,15 @@ class PythonFunction:
         values = self.signature.read(own) if self.signature else own
         try:
             async with asyncio.timeout(self.seconds) as limit:
-                return await self._call(values)
+                return await self._call_function(values)
         except TimeoutError as error:
             if limit.expired():
                 raise ToolFailure(f"no answer within {self.seconds:g} seconds") from None
             raise ToolFailure(describe_error(error)) from error
 
-    async def _call(self, arguments: Mapping[str, Any]) -> Any:
+    async def _call_function(self, arguments: Mapping[str, Any]) -> Any:
         try:
-            return await call_function(self.function, **arguments)
+            return await call_maybe_async(self.function, **arguments)
         except (EvalsuiteError, TimeoutError, GeneratorExit):
             raise
         except asyncio.CancelledError as error:
@@ -341,11 +341,11 @@ def tool(
             JSON form, or cannot be given by name.
     """
     if function is None:
-        return lambda decorated: _declare(decorated, name, description, seconds)
-    return _declare(function, name, description, seconds)
+        return lambda decorated: _declare_tool(decorated, name, description, seconds)
+    return _declare_tool(function, name, description, seconds)
 
 
-def _declare(
+def _declare_tool(
     function: Callable[..., Any], name: str | None, description: str | None, seconds: float | None
 ) -> DeclaredTool:
     name = name or function.__name__

@@ -104,7 +104,7 @@ class ToolDocument:
         return {"type": "function", "function": self.plain()}
 
 
-def _make_one_text(name: str, description: str, parameter: str, about: str) -> ToolDocument:
+def _make_text_document(name: str, description: str, parameter: str, about: str) -> ToolDocument:
     schema = {
         "type": "object",
         "properties": {parameter: {"type": "string", "description": about}},
@@ -113,8 +113,8 @@ def _make_one_text(name: str, description: str, parameter: str, about: str) -> T
     return ToolDocument(name, description, schema)
 
 
-FINISH = _make_one_text("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
-ASK_TO_USER = _make_one_text(
+FINISH = _make_text_document("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
+ASK_TO_USER = _make_text_document(
     "ask_to_user",
     "Asks the user for something that only the user can know. Use it sparingly.",
     "question",
@@ -149,7 +149,7 @@ def check_arguments(
     further = document.further
     unknown = [name for name in arguments if name not in properties and further is None]
     checked = {
-        name: fit_value(value, document.follow_reference(properties.get(name, further or {})))
+        name: convert_to_schema(value, document.follow_reference(properties.get(name, further or {})))
         for name, value in arguments.items()
         if (name in properties or further is not None)
         and not (value is None and name not in required and not document.takes_null(name))
@@ -168,16 +168,16 @@ def check_arguments(
     faults += [
         fault
         for name in checked
-        for fault in _type_faults(name, checked[name], document.whole(properties.get(name, further or {})))
+        for fault in _find_type_faults(name, checked[name], document.whole(properties.get(name, further or {})))
     ]
     if not faults:
-        faults += _combination_faults(document, checked)
+        faults += _find_combination_faults(document, checked)
     if any("\\" in name for name in unknown):
         faults.append(CallFault("escaped_name", "names are written without backslashes"))
     return checked, tuple(faults)
 
 
-def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[CallFault]:
+def _find_type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[CallFault]:
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(value)
@@ -190,7 +190,7 @@ def _type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[CallF
     ]
 
 
-def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[CallFault]:
+def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[CallFault]:
     """List violations of the rules about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
     from jsonschema import Draft202012Validator
 
@@ -203,7 +203,7 @@ def _combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) ->
     ]
 
 
-def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
+def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
     """Convert a value to the schema's type (the first type if there are several), if the conversion is unambiguous."""
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):
@@ -213,13 +213,13 @@ def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
     if demanded == "string" and isinstance(value, (bool, int, float, list, dict)):
         return json.dumps(value, ensure_ascii=False)
     if demanded in {"integer", "number"} and isinstance(value, str):
-        value = _as_number(value)
+        value = _parse_number(value)
     if demanded == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     if demanded == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     if demanded == "array" and isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return [fit_value(item, schema["items"]) for item in value]
+        return [convert_to_schema(item, schema["items"]) for item in value]
     return value
 
 
@@ -229,7 +229,7 @@ def _has_type(value: Any, kinds: Sequence[str]) -> bool:
     return Draft202012Validator({"type": list(kinds)}).is_valid(value)
 
 
-def _as_number(text: str) -> Any:
+def _parse_number(text: str) -> Any:
     try:
         number = float(text)
     except ValueError:
@@ -344,7 +344,7 @@ def tools_of(made: object) -> list[Tool]:
     return tools
 
 
-def documents_of(kind: type) -> list[ToolDocument]:
+def list_documents(kind: type) -> list[ToolDocument]:
     """List the documents of a class's `@tool` methods, in their order, without making an object."""
     return [method.document for method in find_tool_methods(kind).values()]
 

@@ -63,12 +63,12 @@ class LiveLibrary:
 
 
 @cache
-def executing_files(folder: Path) -> frozenset[str]:
+def find_code_executing_tools(folder: Path) -> frozenset[str]:
     """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, by parsing the file."""
-    return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _executes_code(path))
+    return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _is_executing_code(path))
 
 
-def _executes_code(path: Path) -> bool:
+def _is_executing_code(path: Path) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,14 +81,14 @@ def _executes_code(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveExecutor:
     """Runs each call in a separate process."""
 
     library: LiveLibrary
     kind: str = "live"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        executes_code = document.origin in executing_files(self.library.folder)
+        executes_code = document.origin in find_code_executing_tools(self.library.folder)
         if executes_code and not self.library.allow_code:
             raise ToolError(
                 f"{document.name} of {document.origin} executes code that the model writes; allow it with "
@@ -100,7 +100,7 @@ class Live:
             "arguments": dict(arguments),
             "executes_code": executes_code,
         }
-        answer = await run_in_thread(self._run_anywhere, json.dumps(call).encode())
+        answer = await run_in_thread(self._run_in_bubblewrap, json.dumps(call).encode())
         if "missing" in answer:
             raise ToolError(
                 f"the tool {document.name} of {document.origin} cannot be run on this machine: {answer['missing']}; "
@@ -110,17 +110,17 @@ class Live:
             raise ToolFailure(str(answer["error"]))
         return answer.get("result")
 
-    def _run_anywhere(self, call: bytes) -> dict[str, Any]:
+    def _run_in_bubblewrap(self, call: bytes) -> dict[str, Any]:
         """Run a call in the first bubblewrap that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
-            output, complaints = self._run(command(bwrap, self.library.folder), call)
+            output, complaints = self._run_process(make_command(bwrap, self.library.folder), call)
             if output.startswith(_STARTED):
                 return _read_answer(output.removeprefix(_STARTED), complaints)
             failures[bwrap] = complaints.strip()[-500:]
         raise SandboxUnavailable(explain_failures(failures))
 
-    def _run(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
+    def _run_process(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
         # Use files instead of pipes, so that the limit on file sizes also applies to the output.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
@@ -139,7 +139,7 @@ class Live:
             return _read_beginning(output), _read_beginning(complaints).decode("utf-8", "replace")
 
 
-def command(bwrap: str, folder: Path) -> list[str]:
+def make_command(bwrap: str, folder: Path) -> list[str]:
     """Make the sandbox's command, with the network, the tools' folder and evalsuite's driver."""
     words = tiers.build_bubblewrap_command(bwrap, get_own_environment())
     words.remove("--unshare-net")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.gateway.handle import Effects
+    from evalsuite.gateway.handle import CaseEffects
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class McpServer:
         if bool(self.command) == bool(self.url) or isinstance(self.command, str):
             raise SettingsError("McpServer needs either a command, as a list of words, or a url, and not both")
 
-    async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
+    async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
         """Open the server's tools.
 
         Raises:
             ToolError: the server cannot be reached.
         """
-        connection = _Connection(self)
+        connection = _McpConnection(self)
         stack.push_async_callback(connection.close)
         kept = await effects.run_once(f"tools of {self.name}", {}, connection.tools)
-        return [Tool(ToolDocument(**document, origin=self.name), McpTool(connection)) for document in kept["tools"]]
+        return [Tool(ToolDocument(**document, origin=self.name), McpExecutor(connection)) for document in kept["tools"]]
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class McpServer:
         return self.url or " ".join(self.command)
 
 
-class _Connection:
+class _McpConnection:
     """A session with a server, held open by one task, because a scope must be exited by the task that entered it."""
 
     def __init__(self, server: McpServer) -> None:
@@ -71,10 +71,10 @@ class _Connection:
         """Return the session; the first call opens it."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._hold(self._ready))
+            self._task = asyncio.create_task(self._hold_session_open(self._ready))
         return await asyncio.shield(self._ready)
 
-    async def _hold(self, ready: asyncio.Future[Any]) -> None:
+    async def _hold_session_open(self, ready: asyncio.Future[Any]) -> None:
         try:
             from mcp import ClientSession
         except ImportError as error:
@@ -83,7 +83,7 @@ class _Connection:
             return
         try:
             async with AsyncExitStack() as stack:
-                streams = await stack.enter_async_context(self._transport())
+                streams = await stack.enter_async_context(self._open_transport())
                 session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
                 await session.initialize()
                 ready.set_result(session)
@@ -94,7 +94,7 @@ class _Connection:
                     ToolError(f"the MCP server {self._server.name} cannot be reached: {describe_error(error)}")
                 )
 
-    def _transport(self) -> Any:
+    def _open_transport(self) -> Any:
         if self._server.url:
             from mcp.client.streamable_http import streamable_http_client
 
@@ -124,10 +124,10 @@ class _Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class McpTool:
+class McpExecutor:
     """Calls a tool of a server."""
 
-    connection: _Connection
+    connection: _McpConnection
     kind: str = "mcp"
     timed: bool = True
 

@@ -23,7 +23,7 @@ _FAILED = "Error: "
 LONGEST_CALL = 300
 
 
-class Result(NamedTuple):
+class CallResult(NamedTuple):
     """The result of a recorded call."""
 
     text: str  # The observation.
@@ -35,22 +35,22 @@ class Recording:
     """The calls of a run, read from the run's records when a call is first needed."""
 
     run: Path  # The run's folder.
-    _read: _Calls | None = field(default=None, repr=False)
+    _read: _RecordedCalls | None = field(default=None, repr=False)
 
     @property
-    def calls(self) -> _Calls:
+    def calls(self) -> _RecordedCalls:
         if self._read is None:
             self._read = _read_calls(self.run / RECORDS)
         return self._read
 
     def reply(self, request: str, question: str) -> str:
         """Find the user's first reply to a question about a request."""
-        key = _key(request, {"question": question})
+        key = _make_key(request, {"question": question})
         if key not in self.calls.replies:
             raise self.lacks(f"the question {question!r}")
         return self.calls.replies[key]
 
-    def find(self, request: str, before: Sequence[str], key: str) -> Result:
+    def find(self, request: str, before: Sequence[str], key: str) -> CallResult:
         """Find the result of a call that follows other calls of an episode.
 
         The result comes from an episode with the same request and the same earlier calls. If no episode matches, the
@@ -79,7 +79,7 @@ class Recording:
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedExecutor:
     """Answers the calls of one episode from a recording."""
 
     recording: Recording  # The recording of an earlier run.
@@ -88,7 +88,7 @@ class Recorded:
     _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        key = _key(document.origin, document.name, dict(arguments))
+        key = _make_key(document.origin, document.name, dict(arguments))
         result = self.recording.find(self.request, self._made, key)
         self._made.append(key)
         if result.failed:
@@ -114,31 +114,33 @@ class RecordedUser:
 
 
 @dataclass(frozen=True, slots=True)
-class _Calls:
+class _RecordedCalls:
     """The calls that a run made."""
 
     # The tool calls of each episode in order, by the episode's request.
-    episodes: dict[str, list[list[tuple[str, Result]]]] = field(default_factory=dict)
-    results: dict[str, list[Result]] = field(default_factory=dict)  # The results of each call in the recorded episodes.
+    episodes: dict[str, list[list[tuple[str, CallResult]]]] = field(default_factory=dict)
+    results: dict[str, list[CallResult]] = field(
+        default_factory=dict
+    )  # The results of each call in the recorded episodes.
     replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.
 
     def add(self, record: Mapping[str, Any]) -> None:
-        episode: list[tuple[str, Result]] = []
+        episode: list[tuple[str, CallResult]] = []
         for event in (record.get("transcript") or {}).get("events", ()):
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:
                 continue
             if event["tool"] == ASK_TO_USER.name:
-                self.replies.setdefault(_key(record["input"], event["arguments"]), event["observation"])
+                self.replies.setdefault(_make_key(record["input"], event["arguments"]), event["observation"])
                 continue
-            key = _key(event["origin"], event["tool"], event["arguments"])
-            episode.append((key, Result(event["observation"], event["failed"])))
+            key = _make_key(event["origin"], event["tool"], event["arguments"])
+            episode.append((key, CallResult(event["observation"], event["failed"])))
             self.results.setdefault(key, []).append(episode[-1][1])
         if episode:
             self.episodes.setdefault(record["input"], []).append(episode)
 
 
-def _read_calls(path: Path) -> _Calls:
-    calls = _Calls()
+def _read_calls(path: Path) -> _RecordedCalls:
+    calls = _RecordedCalls()
     try:
         for record in _list_records(path):
             calls.add(record)
@@ -155,5 +157,5 @@ def _list_records(path: Path) -> Iterator[dict[str, Any]]:
         raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
 
 
-def _key(*call: Any) -> str:
+def _make_key(*call: Any) -> str:
     return json.dumps(call, ensure_ascii=False, sort_keys=True)

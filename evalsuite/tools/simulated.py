@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS observations (
 """
 
 
-class ObservationLibrary:
+class ObservationStore:
     """Observations by question, stored in a file that processes may share, or in memory if no folder is given."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -41,7 +41,9 @@ class ObservationLibrary:
 
     def find(self, question: Any) -> str | None:
         try:
-            rows = self._connect().execute("SELECT observation FROM observations WHERE key = ?", (_key(question),))
+            rows = self._open_database().execute(
+                "SELECT observation FROM observations WHERE key = ?", (_make_key(question),)
+            )
             row = rows.fetchone()
         except (sqlite3.Error, OSError) as error:
             raise self._make_error(error) from error
@@ -49,9 +51,9 @@ class ObservationLibrary:
 
     def keep(self, question: Any, observation: str) -> str:
         """Store an observation unless the question already has one; return the stored observation."""
-        row = (_key(question), _write_canonical(question), observation)
+        row = (_make_key(question), _encode_canonically(question), observation)
         try:
-            with self._connect() as connection:
+            with self._open_database() as connection:
                 connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
         except (sqlite3.Error, OSError) as error:
             raise self._make_error(error) from error
@@ -62,7 +64,7 @@ class ObservationLibrary:
             self._connection.close()
             self._connection = None
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         if self._connection is None:
             place = ":memory:"
             if self._folder:
@@ -83,12 +85,12 @@ class ObservationLibrary:
         )
 
 
-def _write_canonical(question: Any) -> str:
+def _encode_canonically(question: Any) -> str:
     return json.dumps(question, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def _key(question: Any) -> str:
-    return hashlib.sha256(_write_canonical(question).encode()).hexdigest()
+def _make_key(question: Any) -> str:
+    return hashlib.sha256(_encode_canonically(question).encode()).hexdigest()
 
 
 _TOOL_ROLE = """\
@@ -99,19 +101,19 @@ specific and free of contradictions. If the arguments make no sense for this too
 message such as the tool would give."""
 
 
-def find_player(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
+def find_simulating_model(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
     """Return a model that simulates a case's tool or user; the usage is counted separately if possible."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
 
 @dataclass(frozen=True, slots=True)
-class Simulator:
+class SimulatingModel:
     """The model that simulates tools and users."""
 
     model: str  # The model's name.
     base_url: str | None = None  # The model's address; None means the backend's default address.
-    library: ObservationLibrary = field(default_factory=ObservationLibrary)  # The model's earlier answers.
+    library: ObservationStore = field(default_factory=ObservationStore)  # The model's earlier answers.
     max_tokens: int = 512  # Limit of an answer in tokens.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
@@ -121,7 +123,7 @@ class Simulator:
         kept = self.library.find(question)
         if kept is not None:
             return kept
-        peer = find_player(asker, self.model, self.base_url, epoch=1)
+        peer = find_simulating_model(asker, self.model, self.base_url, epoch=1)
         completion = await peer.chat(messages, temperature=0, max_tokens=self.max_tokens)
         if completion.finish_reason == "length" or not completion.text.strip():
             fault = "cut off" if completion.text.strip() else "empty"
@@ -133,10 +135,10 @@ class Simulator:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedExecutor:
     """Lets a model answer each call in place of the tool, based on the tool's document."""
 
-    simulator: Simulator
+    simulator: SimulatingModel
     kind: str = "simulated"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
@@ -185,7 +187,7 @@ class ScriptedUser:
 class SimulatedUser:
     """A user that a model plays; the model sees the request and the earlier questions."""
 
-    simulator: Simulator
+    simulator: SimulatingModel
     kind: str = "simulated"
 
     async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
@@ -215,13 +217,13 @@ Say {end} and nothing else when {stop}."""
 GREETING = Message("user", "Hello, how can I help you?")
 
 
-def show_line(line: tuple[str, str]) -> Message:
+def make_user_model_message(line: tuple[str, str]) -> Message:
     """Turn a line of the conversation into a message for the model that plays the user."""
     who, text = line
     return Message("assistant" if who == "user" else "user", text)
 
 
-class Speaker(Protocol):
+class ConversationUser(Protocol):
     """A user who talks to the agent in a conversation."""
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
@@ -275,19 +277,19 @@ class Persona:
             ToolError: the model said nothing.
             ModelError: the call failed permanently.
         """
-        player = self.find_player(model)
-        prompt = [Message("system", self.write_role(sample)), GREETING, *map(show_line, spoken)]
+        player = self.find_simulating_model(model)
+        prompt = [Message("system", self.write_role(sample)), GREETING, *map(make_user_model_message, spoken)]
         completion = await player.chat(prompt, temperature=0, max_tokens=self.max_tokens)
-        return self.read_line(completion.text, completion.finish_reason)
+        return self.parse_line(completion.text, completion.finish_reason)
 
-    def find_player(self, model: Model) -> Model:
+    def find_simulating_model(self, model: Model) -> Model:
         """Find the model that plays the user."""
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")
-        return find_player(model, name, base_url)
+        return find_simulating_model(model, name, base_url)
 
-    def read_line(self, text: str, reason: str) -> str | None:
+    def parse_line(self, text: str, reason: str) -> str | None:
         """Read the person's message; None ends the conversation."""
         if not text.strip():
             raise ToolError(f"the model that plays the user said nothing ({reason})")

@@ -38,13 +38,13 @@ def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> I
 def _compare_lengths(before: Sequence[Any], after: Sequence[Any], path: tuple[str | int, ...]) -> Change:
     """Compare lists of different lengths, without their common beginning and end."""
     shorter = min(len(before), len(after))
-    first = next((n for n in range(shorter) if _differ(before[n], after[n])), shorter)
-    last = next((n for n in range(shorter - first) if _differ(before[-1 - n], after[-1 - n])), shorter - first)
+    first = next((n for n in range(shorter) if _are_different(before[n], after[n])), shorter)
+    last = next((n for n in range(shorter - first) if _are_different(before[-1 - n], after[-1 - n])), shorter - first)
     old, new = before[first : len(before) - last], after[first : len(after) - last]
     return {"at": [*path], "index": first, "from": old, "to": new}
 
 
-def _differ(before: Any, after: Any) -> bool:
+def _are_different(before: Any, after: Any) -> bool:
     return next(list_changes(before, after), None) is not None
 
 
@@ -66,12 +66,12 @@ def apply_changes(before: Any, changes: Sequence[Change]) -> Any:
     return root[""]
 
 
-def pack(state: Any) -> str:
+def compress_state(state: Any) -> str:
     """Compress a state to Base64 text, which the journal stores once."""
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
 
 
-def unpack(packed: str) -> Any:
+def decompress_state(packed: str) -> Any:
     """Reverse `pack`."""
     return json.loads(zlib.decompress(base64.b64decode(packed)).decode("utf-8", "surrogatepass"))

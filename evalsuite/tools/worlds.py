@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import write_count
-from evalsuite.core.threads import call_function
+from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES
-from evalsuite.gateway.handle import Effect, Effects
-from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, documents_of, find_tool_methods, tools_of
-from evalsuite.tools.state_changes import LARGE_STATE, apply_changes, list_changes, pack, unpack
+from evalsuite.gateway.handle import CaseEffects, Effect
+from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, find_tool_methods, list_documents, tools_of
+from evalsuite.tools.state_changes import LARGE_STATE, apply_changes, compress_state, decompress_state, list_changes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class InjectedFaults:
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
         return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
 
-    def counting(self, effects: Effects) -> FaultCounter:
+    def counting(self, effects: CaseEffects) -> FaultCounter:
         """Make a counter for one episode; the counter includes the calls before the episode was resumed."""
         return FaultCounter(self.faults, effects)
 
@@ -56,7 +56,7 @@ class InjectedFaults:
 class FaultCounter:
     """Counts the calls of an episode to find the calls with faults."""
 
-    def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: Effects) -> None:
+    def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: CaseEffects) -> None:
         self.faults, self._effects = faults, effects
         self._calls: Counter[str] = Counter()
         self.results: dict[str, Any] = {}
@@ -98,16 +98,16 @@ class FaultyExecutor:
         return f"{as_text(result)}\n{detail}" if kind == "poisoned" else result
 
 
-ToolSource: TypeAlias = "Tool | World | OpenedTools | Callable[[Sample], object]"
+ToolSource: TypeAlias = "Tool | World | OpenableTools | Callable[[Sample], object]"
 """A tool without state, a source that each episode opens, or a function of the sample that returns tools or an object
 with `@tool` methods, as a class does."""
 
 
 @runtime_checkable
-class OpenedTools(Protocol):
+class OpenableTools(Protocol):
     """A source of tools that must be opened for each episode, such as a server."""
 
-    async def open(self, sample: Sample, effects: Effects, stack: AsyncExitStack) -> list[Tool]:
+    async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:
         """Open the episode's tools. Register on the stack everything that must be closed at the end."""
         ...
 
@@ -134,7 +134,7 @@ class World:
     @property
     def documents(self) -> list[ToolDocument]:
         """The documents of a class's tools; empty for a function, whose tools are not known in advance."""
-        return documents_of(self.make) if isinstance(self.make, type) else []
+        return list_documents(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
         """Make call number `at` of a tool fail, without any effect."""
@@ -167,7 +167,7 @@ class OpenWorld:
 
     world: World  # Makes the world's object.
     sample: Sample  # The episode's sample.
-    effects: Effects  # The episode's tool calls.
+    effects: CaseEffects  # The episode's tool calls.
     stack: AsyncExitStack  # Closes the world at the episode's end.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
@@ -181,7 +181,7 @@ class OpenWorld:
         """List the world's tools. Calls of the world run one after another, so its state needs no locks."""
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
-            self._made = await self._make()
+            self._made = await self._make_object()
             if isinstance(self._made, (list, tuple)):
                 return tools_of(self._made)
             tools_of(self._made)
@@ -192,21 +192,21 @@ class OpenWorld:
             raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
         faults = self.world.injected.counting(self.effects)
         return [
-            Tool(method.document, faults.around(method.document.name, InWorld(self, name)))
+            Tool(method.document, faults.around(method.document.name, WorldExecutor(self, name)))
             for name, method in methods.items()
         ]
 
-    async def _make(self) -> Any:
-        world = await self._enter(await call_function(self.world.make, self.sample))
+    async def _make_object(self) -> Any:
+        world = await self._enter_context(await call_maybe_async(self.world.make, self.sample))
         if self.world.prepare is not None:
             await self.world.prepare(world, self.sample)
-        if self.effects.has_keeper and self._has_state(type(world)):
+        if self.effects.has_journal and self._has_state(type(world)):
             state = await self._read_state(world)
             if len(as_text(state)) >= LARGE_STATE:
-                self._initial = pack(state)
+                self._initial = compress_state(state)
         return world
 
-    async def _enter(self, world: Any) -> Any:
+    async def _enter_context(self, world: Any) -> Any:
         """Enter the object if it is a context manager, and register its closing on the stack."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
@@ -215,22 +215,22 @@ class OpenWorld:
         for name in ("aclose", "close"):
             close = getattr(world, name, None)
             if callable(close) and not isinstance(close, Tool):
-                self.stack.push_async_callback(call_function, close)
+                self.stack.push_async_callback(call_maybe_async, close)
                 break
         return world
 
     async def object(self) -> Any:
         """Return the object in the state after the calls that the journal has stored."""
         if self._made is None:
-            self._made = await self._make()
+            self._made = await self._make_object()
         if not self._is_restored:
             self._is_restored = True
             earlier = [call for call in self.effects.recalled if call.name in self.names]
             if earlier:
-                await self._restore(earlier)
+                await self._restore_state(earlier)
         return self._made
 
-    async def _restore(self, calls: Sequence[Effect]) -> None:
+    async def _restore_state(self, calls: Sequence[Effect]) -> None:
         restore = getattr(self._made, "restore", None)
         if callable(restore) and not isinstance(restore, Tool):
             result = restore([(call.name, call.arguments) for call in calls])
@@ -256,13 +256,13 @@ class OpenWorld:
         if "state" in kept:
             return kept["state"]
         self.changes = kept["changes"]
-        return apply_changes(unpack(kept["initial"]), kept["changes"])
+        return apply_changes(decompress_state(kept["initial"]), kept["changes"])
 
     async def _compare_state(self) -> dict[str, Any]:
         state = await self._read_state(await self.object())
         if self._initial is None:
             return {"state": state}
-        return {"initial": self._initial, "changes": list(list_changes(unpack(self._initial), state))}
+        return {"initial": self._initial, "changes": list(list_changes(decompress_state(self._initial), state))}
 
     @staticmethod
     def _has_state(kind: type) -> bool:
@@ -271,7 +271,7 @@ class OpenWorld:
 
     @staticmethod
     async def _read_state(world: Any) -> Any:
-        return as_json(await call_function(world.state))
+        return as_json(await call_maybe_async(world.state))
 
 
 async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
@@ -287,7 +287,7 @@ async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class InWorld:
+class WorldExecutor:
     """Runs a tool of a world; the first call makes the world's object."""
 
     world: OpenWorld
@@ -320,16 +320,16 @@ class EpisodeTools:
 
 @asynccontextmanager
 async def open_tools(
-    sources: Sequence[ToolSource], sample: Sample, effects: Effects | None = None
+    sources: Sequence[ToolSource], sample: Sample, effects: CaseEffects | None = None
 ) -> AsyncIterator[EpisodeTools]:
     """Open the tools and worlds of one episode, and close them at the end."""
-    effects = effects or Effects()
+    effects = effects or CaseEffects()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [])
         for source in sources:
             if isinstance(source, Tool):
                 opened.tools.append(source)
-            elif isinstance(source, OpenedTools):
+            elif isinstance(source, OpenableTools):
                 opened.tools.extend(await source.open(sample, effects, stack))
             else:
                 world = OpenWorld(source if isinstance(source, World) else World(source), sample, effects, stack)
@@ -357,5 +357,5 @@ def _list_documents(source: ToolSource) -> list[ToolDocument]:
     if isinstance(source, World):
         return source.documents
     if isinstance(source, type):
-        return documents_of(source)
+        return list_documents(source)
     return [source.document] if isinstance(source, Tool) else []

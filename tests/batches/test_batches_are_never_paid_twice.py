@@ -12,7 +12,7 @@ from evalsuite.batches.backend import BatchBackend, PendingBatches
 from evalsuite.batches.server import read_completion
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.types import Message, Request
-from evalsuite.journal.batches import Batches
+from evalsuite.journal.batches import StoredBatches
 from evalsuite.journal.database import Database
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import LostAnswer, Transient
@@ -43,7 +43,7 @@ def ask(server: BatchServer, journal: Database, *texts: str) -> tuple[list[Any],
 
     async def session() -> list[Any]:
         backend = BatchBackend(
-            OpenAIBackend(server.url), "gpt-test", Batches(journal), PendingBatches(tell=told.append)
+            OpenAIBackend(server.url), "gpt-test", StoredBatches(journal), PendingBatches(tell=told.append)
         )
         requests = [Request("gpt-test", (Message("user", text),)) for text in texts]
         try:
@@ -61,7 +61,7 @@ def begin(server: BatchServer, journal: Database, *texts: str) -> None:
     async def session() -> None:
         sent = asyncio.Event()
         pending = PendingBatches(tell=lambda _: sent.set())
-        backend = BatchBackend(OpenAIBackend(server.url), "gpt-test", Batches(journal), pending)
+        backend = BatchBackend(OpenAIBackend(server.url), "gpt-test", StoredBatches(journal), pending)
         calls = [
             asyncio.ensure_future(backend.complete(Request("gpt-test", (Message("user", text),)))) for text in texts
         ]

@@ -13,7 +13,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.metrics import tables
-from evalsuite.stats.correlation import ClusterDraws
+from evalsuite.stats.correlation import PairResamples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_the_page_shows_the_scores_of_the_changed_table(metric: str) -> None:
 
 def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("evalsuite.metaeval.agreement.ClusterDraws", partial(ClusterDraws, resamples=20))
+    monkeypatch.setattr("evalsuite.metaeval.agreement.PairResamples", partial(PairResamples, resamples=20))
     latex = "\\begin{tabular}{ll}\nClub & Wins \\\\\nGulls & 8 \\\\\n\\end{tabular}"
     answer, html = "| Club | Wins |\n|---|---|\n| Gulls | 7 |", "<table><tr><td>Club</td><td>Wins</td></tr></table>"
     pair = {"prediction": answer, "reference": answer, "human": 9, "format": "markdown"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.gateway.faults import parse_fault, write_fault_tag
+from evalsuite.gateway.faults import format_fault_tag, parse_fault
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -137,5 +137,5 @@ def test_a_bad_fault_is_one_message_before_anything_is_asked(suite: Suite) -> No
 
 
 def test_the_tag_joins_the_kinds_in_one_order() -> None:
-    assert write_fault_tag(["cut", "status 500", "cut"]) == "status+cut"
-    assert write_fault_tag([]) == "none"
+    assert format_fault_tag(["cut", "status 500", "cut"]) == "status+cut"
+    assert format_fault_tag([]) == "none"

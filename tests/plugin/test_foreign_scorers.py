@@ -11,7 +11,7 @@ import pytest
 from evalsuite import scorers
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.scorers.foreign import ForeignCase, convert_to_snake_case, convert_value, find_documents, make_scorer
+from evalsuite.scorers.foreign import ForeignCase, convert_to_snake_case, find_documents, make_score, make_scorer
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -236,10 +236,10 @@ def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
 
 def test_names_and_numbers_are_converted() -> None:
     assert convert_to_snake_case("Answer Relevancy [GEval]") == "answer_relevancy_geval"
-    assert convert_value(True, "yes") == Score(1.0, "yes")
+    assert make_score(True, "yes") == Score(1.0, "yes")
     for value in (None, "good"):
         with pytest.raises(ScoringError, match="in place of a number"):
-            convert_value(value)
+            make_score(value)
 
 
 def test_arguments_distinguish_metrics_in_fingerprints() -> None:

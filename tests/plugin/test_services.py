@@ -169,9 +169,9 @@ class AnyModel:
     """What a service needs of a case's model where nothing is stored."""
 
     def __init__(self) -> None:
-        from evalsuite.gateway.handle import Effects
+        from evalsuite.gateway.handle import CaseEffects
 
-        self.effects = Effects()
+        self.effects = CaseEffects()
 
 
 def ask(url: str, **given: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from evalsuite.applications.span_receiver import SpanCollector
-from evalsuite.engine.span_export import ENDPOINTS, SpanExport
+from evalsuite.engine.span_export import ENDPOINTS, RunSpanExporter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +155,7 @@ def test_without_an_address_nothing_runs(suite: Suite, monkeypatch: pytest.Monke
 def test_embeddings_and_shared_calls_have_spans_of_their_own(collector: Collector) -> None:
     from evalsuite.core.types import Completion, Request, Usage
 
-    export = SpanExport("run")
+    export = RunSpanExporter("run")
     export.add_call(Request("embed", (), {"api": "embeddings"}), Completion("", usage=Usage(1, 3, 0)))
     assert export.flush_spans() == ""
     (span,) = collector.spans

@@ -51,7 +51,7 @@ def test_no_minute_has_more_requests_or_begins_beyond_the_tokens(
         sent: list[tuple[float, int]] = []
         for pause, tokens in requests:
             clock.now += pause
-            quota.book_tokens(asyncio.run(quota.admit_request()), tokens)
+            quota.record_tokens(asyncio.run(quota.admit_request()), tokens)
             before = [used for then, used in sent if then + MINUTE > clock.now]
             assert len(before) < max_rpm
             assert sum(before) < max_tpm
@@ -62,7 +62,7 @@ def test_a_client_without_limits_never_waits(monkeypatch: pytest.MonkeyPatch) ->
     clock = Clock(monkeypatch)
     quota = Quota(Client("ci"), clock)
     for _ in range(1000):
-        quota.book_tokens(asyncio.run(quota.admit_request()), 10**6)
+        quota.record_tokens(asyncio.run(quota.admit_request()), 10**6)
     assert clock.now == 0
 
 

@@ -99,7 +99,7 @@ def test_a_completion_comes_back_equal(completion: Completion) -> None:
 @modest
 def test_a_transcript_comes_back_equal(transcript: Transcript) -> None:
     written = json_codec.dumps(json_codec.encode_transcript(transcript))
-    assert json_codec.read_json_as(Transcript, written) == transcript
+    assert json_codec.parse_json_as(Transcript, written) == transcript
 
 
 @given(records)

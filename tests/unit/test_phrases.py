@@ -13,14 +13,14 @@ from evalsuite.core.phrases import (
     shorten_to_beginning,
     shorten_to_ending,
     shorten_to_ends,
-    shorten_with_length,
+    shorten_with_note,
     write_count,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WAYS = (shorten_to_beginning, shorten_with_length, shorten_to_ends, shorten_to_ending, shorten_line)
+WAYS = (shorten_to_beginning, shorten_with_note, shorten_to_ends, shorten_to_ending, shorten_line)
 
 
 @pytest.mark.parametrize("shorten", WAYS)
@@ -31,7 +31,7 @@ def test_a_text_that_fits_is_not_changed_and_a_longer_one_is(
     assert (shorten(text, longest) == text) == (len(text) <= longest)
 
 
-@pytest.mark.parametrize("shorten", [shorten_to_beginning, shorten_with_length, shorten_line])
+@pytest.mark.parametrize("shorten", [shorten_to_beginning, shorten_with_note, shorten_line])
 @given(st.text(max_size=300), st.integers(5, 120))
 def test_a_shortened_text_fits_and_is_not_shortened_again(
     shorten: Callable[[str, int], str], text: str, longest: int
@@ -48,7 +48,7 @@ def test_the_mark_stands_where_something_is_missing() -> None:
 
 
 def test_a_cut_says_how_long_the_whole_is() -> None:
-    assert shorten_with_length("x" * 5000, 100).endswith(" [cut: 5,000 characters in all]")
+    assert shorten_with_note("x" * 5000, 100).endswith(" [cut: 5,000 characters in all]")
 
 
 @given(st.text(max_size=60), st.integers(0, 50))

@@ -10,10 +10,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.chat_eval.agreement import correlation, correlation_of_systems, correlation_overall, kappa
-from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, load
+from evalsuite.benchmarks.chat_eval.agreement import (
+    compute_kappa,
+    correlate_judge,
+    correlate_overall,
+    correlate_systems,
+)
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, load_dataset
 from evalsuite.benchmarks.chat_eval.report import make_report
-from evalsuite.benchmarks.chat_eval.solver import Modes, against_people, make_solver
+from evalsuite.benchmarks.chat_eval.solver import ModeDescriptions, against_people, make_solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 
@@ -21,15 +26,15 @@ if TYPE_CHECKING:
     from evalsuite.stats.correlation import Coefficient
 
 _COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
-_CORRELATIONS = {"": correlation, "_overall": correlation_overall, "_systems": correlation_of_systems}
+_CORRELATIONS = {"": correlate_judge, "_overall": correlate_overall, "_systems": correlate_systems}
 
 CHAT_EVAL = Benchmark(
     name="chat_eval",
     title="ChatEval",
-    load=load,
+    load=load_dataset,
     solver=make_solver,
     scorers=lambda _: [against_people],
-    modes=Modes(),
+    modes=ModeDescriptions(),
     default_modes=("single",),
     primary="accuracy",
     metrics={
@@ -39,14 +44,14 @@ CHAT_EVAL = Benchmark(
     },
     report=make_report,
     derived={
-        "kappa": kappa,
+        "kappa": compute_kappa,
         **{
             f"{sign}{suffix}": partial(measure, coefficient=sign)
             for sign in _COEFFICIENTS
             for suffix, measure in _CORRELATIONS.items()
         },
         **{
-            f"{sign}_{aspect}": partial(correlation, coefficient=sign, aspects=(aspect,))
+            f"{sign}_{aspect}": partial(correlate_judge, coefficient=sign, aspects=(aspect,))
             for aspect in ASPECT_NAMES
             for sign in _COEFFICIENTS
         },

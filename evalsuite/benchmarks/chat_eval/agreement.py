@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
-from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, read_mode
+from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, parse_mode
 from evalsuite.core.phrases import write_count
 from evalsuite.judges.scorers import WINS
 from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
@@ -47,7 +47,7 @@ class JudgeSetting:
 def list_judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
     """List one judge per run and mode, in order."""
     return [
-        JudgeSetting(f"{view.label}, {name}", read_mode(name), tally, view)
+        JudgeSetting(f"{view.label}, {name}", parse_mode(name), tally, view)
         for view in views
         for name, tally in view.tally.groups("mode").items()
     ]
@@ -63,7 +63,7 @@ def select_dialogues(tally: Tally) -> Tally:
     return tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("judged")), task="dialogues")
 
 
-def kappa(tally: Tally) -> Estimate | None:
+def compute_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
     from evalsuite.stats import clustered_kappa
 
@@ -78,17 +78,17 @@ def kappa(tally: Tally) -> Estimate | None:
     return Estimate.of(agreement.value, agreement.low, agreement.high, agreement.n)
 
 
-def correlation(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
+def correlate_judge(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
     """Compute the judge's correlation with people's ratings; see `RatedResponses.compute_correlation`."""
     return RatedResponses.from_judge(tally).compute_correlation(coefficient, aspects)
 
 
-def correlation_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
+def correlate_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
     """Correlate people's overall rating with the mean of the judge's four aspects, each scaled to [0, 1]."""
     return RatedResponses.from_judge(tally).select_overall().compute_correlation(coefficient, (OVERALL,))
 
 
-def correlation_of_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None:
+def correlate_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None:
     """Correlate the mean scores of systems; see `RatedResponses.correlate_systems`."""
     return RatedResponses.from_judge(tally).correlate_systems(coefficient)
 
@@ -262,22 +262,22 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 }
 
 
-def draw_by_panel_size(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
+def draw_panel_sizes(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
     """Draw accuracy and kappa of panels of a single model, by number of roles and by number of turns."""
-    by_roles = _group_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
-    by_turns = _group_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
+    by_roles = _group_judges_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
+    by_turns = _group_judges_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
     charts = [*_make_charts(by_roles, "roles"), *_make_charts(by_turns, "turns")]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
-def _group_by_line(
+def _group_judges_by_line(
     judges: Sequence[JudgeSetting], along: Callable[[JudgingMode], int], fixed: Callable[[JudgingMode], str]
 ) -> Lines:
     lines: dict[str, dict[int, JudgeSetting]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
-        line = f"{_name_models(judge)}, {alike}"
+        line = f"{_join_models(judge)}, {alike}"
         # A second run of the same panel gets a separate line.
         line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[along(judge.mode)] = judge
@@ -286,7 +286,7 @@ def _group_by_line(
         panel = next(iter(points.values()))
         for single in judges:
             alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
-            if alone and single.mode.same_role == panel.mode.same_role and _name_models(single) == _name_models(panel):
+            if alone and single.mode.same_role == panel.mode.same_role and _join_models(single) == _join_models(panel):
                 points.setdefault(1, single)
     return {
         line: {at: select_comparisons(judge.tally) for at, judge in points.items()}
@@ -302,7 +302,7 @@ def _make_charts(lines: Lines, name: str) -> list[Chart]:
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
     labels = [str(number) for number in numbers]
 
-    def chart(metric: str, read: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
+    def make_chart(metric: str, read: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
         series = [
             Series(line, [read(points[at]) if at in points else None for at in numbers])
             for line, points in lines.items()
@@ -314,9 +314,12 @@ def _make_charts(lines: Lines, name: str) -> list[Chart]:
         stem = f"chat_eval_{metric}_by_{name}"
         return Chart("lines", stem, title, labels, series, unit, limits, name, metric)
 
-    return [chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)), chart("kappa", kappa, (-1.0, 1.0))]
+    return [
+        make_chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)),
+        make_chart("kappa", compute_kappa, (-1.0, 1.0)),
+    ]
 
 
-def _name_models(judge: JudgeSetting) -> str:
+def _join_models(judge: JudgeSetting) -> str:
     models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

@@ -96,11 +96,11 @@ def read_settings(folder: Path | None) -> list[AuthorsSetting]:
     return [
         _read_setting(text, file, file.relative_to(folder or file).as_posix())
         for file, text in texts.items()
-        if any(_is_template(text, task) for task in SLOTS)
+        if any(_has_slots(text, task) for task in SLOTS)
     ]
 
 
-def _is_template(text: str, task: str) -> bool:
+def _has_slots(text: str, task: str) -> bool:
     return all(f"${{{slot}}}" in text for slot in SLOTS[task])
 
 
@@ -144,9 +144,9 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. If several fit,
     configurations for the paper's data are preferred, then configurations without roles, then the alphabetical order.
     """
-    fitting = [setting for setting in settings if _is_template(setting.template, task) and _fits_mode(setting, mode)]
+    fitting = [setting for setting in settings if _has_slots(setting.template, task) and _is_for_mode(setting, mode)]
 
-    def rank(setting: AuthorsSetting) -> tuple[bool, bool, str]:
+    def rank_setting(setting: AuthorsSetting) -> tuple[bool, bool, str]:
         has_role = len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
         return f"/{SETS[task]}/" not in setting.file, has_role, setting.file
 
@@ -155,13 +155,13 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     by_aspect = {
         aspect: setting
         for aspect in reversed(aspects)
-        for setting in sorted(fitting, key=rank, reverse=True)
+        for setting in sorted(fitting, key=rank_setting, reverse=True)
         if not aspect or aspect in setting.file.split("/")
     }
     return {aspect: by_aspect[aspect] for aspect in aspects} if len(by_aspect) == len(aspects) else {}
 
 
-def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:
+def _is_for_mode(setting: AuthorsSetting, mode: Any) -> bool:
     if mode.strategy is None:
         return len(setting.debaters) == setting.turns == 1
     size = (setting.strategy, len(setting.debaters), setting.turns)

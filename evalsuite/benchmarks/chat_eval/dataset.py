@@ -46,14 +46,14 @@ NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
 """Names by which answers may mention the published systems, besides the identifiers."""
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Load pairs and dialogues, each once per mode."""
     folder = setup.data or SHIPPED
     sets = [name for name in PAIR_SETS if (folder / name).exists()]
     pairs, dialogues = folder / "faireval", folder / "topical_chat.json"
     samples = [
         *(read_pairs(pairs) if pairs.exists() else []),
-        *(sample for name in sets for sample in read_set(name, folder / name)),
+        *(sample for name in sets for sample in read_published_set(name, folder / name)),
         *(read_dialogues(dialogues) if dialogues.exists() else []),
     ]
     if not samples:
@@ -102,14 +102,14 @@ def read_pairs(folder: Path) -> list[Sample]:
             metadata={
                 "answers": [answer["text"] for answer in both],
                 "systems": list(systems),
-                "names": sorted({name for pair in zip(systems, both, strict=True) for name in _list_names(*pair)}),
+                "names": sorted({name for pair in zip(systems, both, strict=True) for name in _list_aliases(*pair)}),
                 "human": verdict,
             },
         )
     return list(samples.values())
 
 
-def _list_names(system: str, answer: Mapping[str, str]) -> Iterator[str]:
+def _list_aliases(system: str, answer: Mapping[str, str]) -> Iterator[str]:
     """List names that would reveal an answer's system, except plain words, which any answer may contain."""
     yield from NAMES.get(system, ())
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
@@ -204,7 +204,7 @@ def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str
     return ratings
 
 
-def _list_fields(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
+def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
     def read_texts(item: Mapping[str, Any]) -> list[str]:
         return [read_text_field(item, name) for name in names]
 
@@ -239,7 +239,7 @@ def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
     return [_read_turns(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
 
-def _name_folder(item: Mapping[str, Any]) -> str:
+def _get_subset_path(item: Mapping[str, Any]) -> str:
     """Return the path of LLMBar's subset, such as `Adversarial/Manual`."""
     return str(item[FILE]).rpartition("/")[0] or "all"
 
@@ -249,12 +249,12 @@ def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any
 
     def read_in_order(item: Mapping[str, Any]) -> list[str]:
         values = [read_text_field(item, name) for name in (chosen, rejected)]
-        return values if _read_better(item) == "first" else values[::-1]
+        return values if _choose_order(item) == "first" else values[::-1]
 
     return read_in_order
 
 
-def _read_better(item: Mapping[str, Any]) -> str:
+def _choose_order(item: Mapping[str, Any]) -> str:
     text = f"{read_text_field(item, 'prompt')}\n{read_text_field(item, 'chosen')}"
     return ("first", "second")[sha256(text.encode("utf-8", "surrogatepass")).digest()[0] % 2]
 
@@ -267,19 +267,19 @@ PAIR_SETS = {
         make_label_reader("winner", {"model_a": "first", "model_b": "second", "tie": "tie", "tie (bothbad)": "tie"}),
         category=make_label_reader("turn", {1: "first turn", 2: "second turn"}),
         cluster="question_id",
-        systems=_list_fields("model_a", "model_b"),
+        systems=_make_fields_reader("model_a", "model_b"),
     ),
     "llmbar": _make_pair_set(
         ("LLMBar/**/dataset.json", "**/dataset.json"),
         "input",
-        _list_fields("output_1", "output_2"),
+        _make_fields_reader("output_1", "output_2"),
         make_label_reader("label", {1: "first", 2: "second"}),
-        category=_name_folder,
+        category=_get_subset_path,
     ),
     "judgebench": _make_pair_set(
         ("**/*.jsonl", "**/*.parquet"),
         "question",
-        _list_fields("response_A", "response_B"),
+        _make_fields_reader("response_A", "response_B"),
         make_label_reader("label", {"A>B": "first", "B>A": "second"}),
         category="source",
     ),
@@ -287,7 +287,7 @@ PAIR_SETS = {
         ("**/filtered*", "*.jsonl"),
         "prompt",
         _make_order_reader("chosen", "rejected"),
-        _read_better,
+        _choose_order,
         category="subset",
         systems=_make_order_reader("chosen_model", "rejected_model"),
     ),
@@ -295,7 +295,7 @@ PAIR_SETS = {
 """The sets by folder name. RewardBench's answers have no order, so a hash decides which answer comes first."""
 
 
-def read_set(name: str, folder: Path) -> Iterator[Sample]:
+def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
     """Read a set's samples; ids and tags are as in FairEval's pairs, and the tag `set` has the set's name.
 
     Raises:

@@ -10,9 +10,9 @@ from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
     RatedResponses,
     compare_modes,
-    draw_by_panel_size,
+    compute_kappa,
+    draw_panel_sizes,
     estimate_corrected_means,
-    kappa,
     list_judge_settings,
     select_comparisons,
     select_dialogues,
@@ -20,7 +20,7 @@ from evalsuite.benchmarks.chat_eval.agreement import (
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases, tabulate_corrected_means
-from evalsuite.output.reports.judges.ballots import write_log
+from evalsuite.output.reports.judges.ballots import format_log
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
 
@@ -60,12 +60,12 @@ def make_report(views: Sequence[RunView]) -> Section:
         _tabulate_by_category(comparing),
         *tabulate_dialogues(judges),
         _tabulate_strategies(comparing),
-        *draw_by_panel_size(comparing),
+        *draw_panel_sizes(comparing),
         tabulate_changed_minds(judges),
         tabulate_biases("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
         tabulate_agreement("Agreement among the judges", named),
         tabulate_corrected_means("Means corrected with few labels", estimate_corrected_means(named)),
-        *(block for judge in judges for block in show_debates(judge.name, judge.tally, judge.view)),
+        *(block for judge in judges for block in make_debate_passages(judge.name, judge.tally, judge.view)),
     ]
     return Section("ChatEval: do judges agree with people?", tuple(filter(None, blocks)))
 
@@ -116,7 +116,7 @@ def _make_judge_row(judge: JudgeSetting) -> tuple[Cell, ...]:
     compared = select_comparisons(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
-    return (judge.name, compared.estimate("accuracy"), kappa(judge.tally), silent, len(compared))
+    return (judge.name, compared.estimate("accuracy"), compute_kappa(judge.tally), silent, len(compared))
 
 
 def _tabulate_by_category(judges: Sequence[JudgeSetting]) -> Table | None:
@@ -291,11 +291,11 @@ def _make_opinion(ballot: Ballot) -> Any:
 SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgements.
 
 
-def show_debates(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
+def make_debate_passages(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
     """Show all messages of the first comparisons in which the judge disagrees with people."""
     differing = [row for row in select_comparisons(tally) if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:
         transcript = view.read(row.case).transcript
         verdict = row.facts["verdict"] or "no verdict"
         title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
-        yield Passage(title, write_log(transcript.events if transcript else ()), folded=True, whole=True)
+        yield Passage(title, format_log(transcript.events if transcript else ()), folded=True, whole=True)

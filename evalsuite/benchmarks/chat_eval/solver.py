@@ -20,7 +20,7 @@ from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
 from evalsuite.judges.judgements import Form, Judge, make_cut_off_fact, sign_scores, write_judge_signature
 from evalsuite.judges.panels import Panel, Strategy, make_debaters
-from evalsuite.judges.prompts import JudgedInput, withhold_names
+from evalsuite.judges.prompts import JudgedInput, redact_names
 from evalsuite.judges.scorers import Sampled
 from evalsuite.metrics.text import bleu, rouge_l
 
@@ -69,7 +69,7 @@ SIMPLE: Mapping[str, JudgingMode] = {
 }
 
 
-def read_mode(name: str) -> JudgingMode:
+def parse_mode(name: str) -> JudgingMode:
     """Read a mode's name; raise KeyError if the name is unknown."""
     if name in SIMPLE:
         return SIMPLE[name]
@@ -82,11 +82,11 @@ def read_mode(name: str) -> JudgingMode:
     return JudgingMode("paper", strategy, roles, turns, same_role=same_role, ballots=ballots)
 
 
-class Modes(Mapping[str, str]):
+class ModeDescriptions(Mapping[str, str]):
     """Descriptions of the modes by name; modes with suffixes are accepted as keys but are not iterated."""
 
     def __getitem__(self, name: str) -> str:
-        mode = read_mode(name)
+        mode = parse_mode(name)
         if name in MODES:
             return MODES[name]
         roles = "of the same role" if mode.same_role else "of different roles"
@@ -113,7 +113,7 @@ PAPER_QUALITY = Likert("its helpfulness, relevance, accuracy and level of detail
 
 
 @dataclass(frozen=True, slots=True)
-class AsJudge:
+class JudgingSolver:
     """Lets the model judge each sample in the sample's mode."""
 
     attempts: int = 2  # Maximum requests per answer; an unreadable answer is requested again.
@@ -127,7 +127,7 @@ class AsJudge:
         """Judge one sample; an unreadable answer is a failure of the model, not an error."""
         subject = make_judged_input(sample)
         facts = await asyncio.to_thread(self._collect_facts, sample, subject)
-        mode = read_mode(sample.tags["mode"])
+        mode = parse_mode(sample.tags["mode"])
         judge = self.make_judge(mode, sample.tags["task"])
         if mode.kind == "paper":
             chosen = choose_settings(self.released, mode, sample.tags["task"])
@@ -182,21 +182,21 @@ class AsJudge:
         return Panel(form, debaters, mode.strategy, mode.turns, params=params, **options)
 
 
-def make_solver(setup: Setup) -> AsJudge:
-    """Make the solver with the fields of `AsJudge` and the generation parameters that the benchmark declares."""
-    own = [field.name for field in fields(AsJudge) if field.name != "released"]
+def make_solver(setup: Setup) -> JudgingSolver:
+    """Make the solver with the fields of `JudgingSolver` and the generation parameters that the benchmark declares."""
+    own = [field.name for field in fields(JudgingSolver) if field.name != "released"]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
     options = {name: value for name, value in setup.args.items() if name in own}
     params = {name: value for name, value in setup.args.items() if name not in own} | setup.args.get("params", {})
-    papers = any(read_mode(mode).kind == "paper" for mode in setup.modes)
+    papers = any(parse_mode(mode).kind == "paper" for mode in setup.modes)
     released = read_settings(setup.data) if papers else ()
-    return AsJudge(**{"seed": setup.seed, **options, "params": params, "released": released})
+    return JudgingSolver(**{"seed": setup.seed, **options, "params": params, "released": released})
 
 
 def make_judged_input(sample: Sample) -> JudgedInput:
     """Make the judge's input, without the authors of the answers and without people's verdict."""
     names = sample.metadata["names"]
-    answers = tuple(withhold_names(answer, names) for answer in sample.metadata["answers"])
+    answers = tuple(redact_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
 

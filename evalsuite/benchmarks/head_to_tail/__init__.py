@@ -5,7 +5,7 @@ arXiv 2308.10168. The benchmark asks short factual questions about head, torso a
 hallucinated or missing; replying "unsure" is better than hallucinating.
 """
 
-from evalsuite.benchmarks.head_to_tail.dataset import load
+from evalsuite.benchmarks.head_to_tail.dataset import load_dataset
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, MODES, make_solver
 from evalsuite.benchmarks.head_to_tail.report import make_report
 from evalsuite.benchmarks.head_to_tail.scoring import make_scorers
@@ -15,7 +15,7 @@ from evalsuite.core.types import SHARE, Metric
 HEAD_TO_TAIL = Benchmark(
     name="head_to_tail",
     title="Head-to-Tail",
-    load=load,
+    load=load_dataset,
     solver=make_solver,
     scorers=make_scorers,
     modes=MODES,

@@ -52,7 +52,7 @@ class QuestionItem:
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Load the user's files or the shipped pack; each question has one sample per mode that can ask it."""
     files = _find_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
@@ -108,8 +108,8 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     parts = require_type(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
-    template = _write_non_empty(parts[1], path, f"{where}, template id")
-    question = _write_non_empty(parts[2], path, f"{where}, question")
+    template = _format_answer(parts[1], path, f"{where}, template id")
+    question = _format_answer(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
     # The file name or, without a known name, the template id (`imdb-title-0`) has the domain; the default is open.
@@ -131,7 +131,7 @@ def _read_answers(answer: Any, path: Path, where: str) -> Iterator[str]:
 
 def _read_answer(answer: Any, path: Path, where: str) -> str:
     if isinstance(answer, str):
-        return _write_non_empty(answer, path, where)
+        return _format_answer(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
     number = require_type(answer, float, path, where)
@@ -140,7 +140,7 @@ def _read_answer(answer: Any, path: Path, where: str) -> str:
     return convert_targets(number)[0]
 
 
-def _write_non_empty(text: Any, path: Path, where: str) -> str:
+def _format_answer(text: Any, path: Path, where: str) -> str:
     if not require_type(text, str, path, where).strip():
         raise DatasetError(path, where, "an empty text", "some words")
     return str(text).strip()

@@ -44,7 +44,7 @@ PAPER_MIX = {
 }
 
 
-def list_differences(asked: Tally, domain: str) -> list[str]:
+def list_mix_differences(asked: Tally, domain: str) -> list[str]:
     """List how a run's cases in one mode and domain, errors included, differ from the paper's mix; empty if equal."""
     mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
     if not tags:
@@ -75,14 +75,14 @@ _DOMAINS = tuple(PAPER_MIX)
 def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Read Table 14 by popularity (`all` or a bucket) and model, as shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...)."""
     return MappingProxyType(
-        {(row.pop("popularity"), row.pop("model")): _make_shares(row) for row in _list_rows("table_14")}
+        {(row.pop("popularity"), row.pop("model")): _convert_to_shares(row) for row in _read_csv_rows("table_14")}
     )
 
 
 @cache
 def read_table_10() -> Mapping[str, Mapping[str, float]]:
     """Read Table 10 (natural questions only) by model: `A_movie`, `H_movie` and so on, as shares."""
-    return MappingProxyType({row.pop("model"): _make_shares(row) for row in _list_rows("table_10")})
+    return MappingProxyType({row.pop("model"): _convert_to_shares(row) for row in _read_csv_rows("table_10")})
 
 
 def list_models() -> list[str]:
@@ -104,7 +104,7 @@ def list_published_tuning() -> list[list[Cell]]:
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
     """Compare accuracy in one mode with similar published runs; `judge` is None if exact match decides."""
-    by_domain = {domain: list_differences(asked, domain) for domain in _DOMAINS}
+    by_domain = {domain: list_mix_differences(asked, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in asked), "")
     if mode != MODE:
@@ -176,10 +176,10 @@ def _make_columns(titles: Sequence[str], *more: Column) -> list[Column]:
     return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
 
 
-def _list_rows(name: str) -> list[dict[str, str]]:
+def _read_csv_rows(name: str) -> list[dict[str, str]]:
     with (_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _make_shares(row: Mapping[str, str]) -> Mapping[str, float]:
+def _convert_to_shares(row: Mapping[str, str]) -> Mapping[str, float]:
     return MappingProxyType({name: round(float(text) / 100, 6) for name, text in row.items() if text})

@@ -18,7 +18,7 @@ from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.solvers.single_call import Generate, generate
+from evalsuite.solvers.single_call import GenerateSolver, generate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,13 +46,13 @@ class PaperPrompts:
         words = {"{QUESTION}": question}
         if example:
             words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
-        return _fill_slots(self.texts[PAPER_MODES[mode]], words)
+        return _fill_placeholders(self.texts[PAPER_MODES[mode]], words)
 
     def write_verdict_prompt(self, question: str, answers: Sequence[str], answer: str) -> str:
         """Fill in the prompt for the judge; acceptable answers are a JSON list, as in the paper."""
         truth = json.dumps(list(answers), ensure_ascii=False)
         words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": answer}
-        return _fill_slots(self.texts[JUDGE_PROMPT], words)
+        return _fill_placeholders(self.texts[JUDGE_PROMPT], words)
 
 
 def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
@@ -80,7 +80,7 @@ def _read_prompt(path: Path, number: int) -> str:
     return text
 
 
-def _fill_slots(text: str, words: Mapping[str, str]) -> str:
+def _fill_placeholders(text: str, words: Mapping[str, str]) -> str:
     """Fill the placeholders in a single pass, so that braces in a question are kept."""
     return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)
 
@@ -93,7 +93,7 @@ DEFAULTS = {"temperature": 0, "max_tokens": 32}
 class PromptSolver:
     """Asks the sample's question with the prompt of the sample's mode."""
 
-    generate: Generate
+    generate: GenerateSolver
     paper: PaperPrompts | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -190,15 +190,15 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
     instructions = " ".join([task, *[_BRIEF] * chosen.brief, *_DOUBT[chosen.doubt]])
     label = "Sentence" if chosen.cloze else "Question"
 
-    def asks(text: str) -> Message:
+    def make_user_message(text: str) -> Message:
         bare = mode == "neither"
         return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
 
     answered = example if chosen.examples == "template" and example else _ANSWERED
     shown = [] if chosen.examples == "none" else [answered, _UNANSWERABLE if chosen.doubt == "unsure" else _INSTEAD]
     shown = [_GAPS[each] for each in shown] if chosen.cloze else shown
-    turns = [(asks(each.question), Message("assistant", each.answer)) for each in shown]
-    return (*chain.from_iterable(turns), asks(question))
+    turns = [(make_user_message(each.question), Message("assistant", each.answer)) for each in shown]
+    return (*chain.from_iterable(turns), make_user_message(question))
 
 
 def make_judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:

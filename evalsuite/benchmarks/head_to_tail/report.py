@@ -40,23 +40,23 @@ def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several runs side by side."""
     lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
     domains, counted = _list_domains(lines), [COUNT, *RATES]
-    by_rule = _make_percentages(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
+    by_rule = _make_percent_columns(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
 
     def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
         """Make the cells of accuracy and hallucination by rule, as in the paper's Table 14."""
         return [cell for rule in _RULES for cell in _make_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
 
     def tabulate_domains(rate: str) -> Table:
-        def estimate(domain: str, tally: Tally) -> list[Cell]:
+        def estimate_by_bucket(domain: str, tally: Tally) -> list[Cell]:
             return [tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
         title = f"{rate.capitalize()} by domain and popularity"
-        return _tabulate(title, "Domain", domains, lines, _make_percentages(*BUCKETS), estimate)
+        return _tabulate_by_value(title, "Domain", domains, lines, _make_percent_columns(*BUCKETS), estimate_by_bucket)
 
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _tabulate("Right, made up, missing", "Right by", VERDICTS, lines, counted, _make_verdict_cells),
-        _tabulate(
+        _tabulate_by_value("Right, made up, missing", "Right by", VERDICTS, lines, counted, _make_verdict_cells),
+        _tabulate_by_value(
             "By popularity",
             "Popularity",
             BUCKETS,
@@ -64,18 +64,18 @@ def make_report(views: Sequence[RunView]) -> Section:
             counted,
             lambda each, all_: _make_cells(all_.where(bucket=each)),
         ),
-        _tabulate(
+        _tabulate_by_value(
             "By domain", "Domain", domains, lines, counted, lambda each, all_: _make_cells(all_.where(domain=each))
         ),
-        _tabulate("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
+        _tabulate_by_value("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
         *(tabulate_domains(rate) for rate in _RATES[:2]),
         _draw_figure(lines, domains),
-        *make_studies(views, shipped=all(is_shipped(view.source) for view in views)),
+        *make_study_blocks(views, shipped=all(is_shipped(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
 
 
-def _tabulate(
+def _tabulate_by_value(
     title: str,
     heading: str,
     values: Iterable[str],
@@ -139,7 +139,7 @@ def _estimate_by_bucket(tally: Tally) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
 
 
-def _make_percentages(*titles: str) -> list[Column]:
+def _make_percent_columns(*titles: str) -> list[Column]:
     return [Column(title, "percent") for title in titles]
 
 
@@ -158,7 +158,7 @@ _NATURAL_DOMAINS = ("movie", "book", "academics")
 _FEWEST_RUNS = 3
 
 
-def make_studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
+def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
     """Return all studies that these runs allow, and the published results unless all runs used the shipped pack."""
     tables = (
         compare_rules_with_judge(views),
@@ -171,7 +171,7 @@ def make_studies(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
     )
     blocks: list[Block] = [table for table in tables if table]
     if not shipped:
-        for line in _list_lines(views):
+        for line in _list_labelled_cases(views):
             judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
         blocks += make_published_tables()
@@ -190,7 +190,7 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     if len(judged) < _FEWEST_RUNS:
         return None
     rows: list[list[Cell]] = [
-        [rate.capitalize(), rule, *_find_extremes(judged, f"{rate}_lm", f"{rate}{suffix}")]
+        [rate.capitalize(), rule, *_summarise_correlations(judged, f"{rate}_lm", f"{rate}{suffix}")]
         for rate in ("accuracy", "hallucination")
         for rule, suffix in _RULES.items()
     ]
@@ -219,7 +219,7 @@ def tabulate_stability(views: Sequence[RunView]) -> Table | None:
                 shares = [questions.estimate_of(list(map(float, each))) for each in (differ, verdicts)]
                 rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
     columns = [Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count")]
-    columns += _make_percentages("Answers differ", "Verdicts differ")
+    columns += _make_percent_columns("Answers differ", "Verdicts differ")
     note = (
         "Only questions that were asked in several epochs. The paper saw ChatGPT change 18% of its answers when "
         "asked neither to be brief nor to say unsure (mode neither), 4% when only asked to be brief (brief_only), and "
@@ -236,10 +236,10 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
                 part, base = (_select_by_tag(each, "bucket", bucket) for each in (tally, first))
-                changes = [None if tally == first else _compute_change(base, part, rate) for rate in _RATES[:2]]
+                changes = [None if tally == first else _compute_paired_change(base, part, rate) for rate in _RATES[:2]]
                 rows.append([view.label, bucket or "all", mode, *_make_cells(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
-    columns += _make_percentages(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
+    columns += _make_percent_columns(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
     note = (
         "The paper reports of ChatGPT that zero-shot prompts change little, that in-domain examples raise accuracy "
         "and hallucination by 6 to 10 points each (Table 9), that without leave to be unsure hallucination rises by "
@@ -259,11 +259,11 @@ def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
         mode = next((each for each in (DEFAULT_MODE, *first) if each in first and each in own), None)
         for bucket in (None, *BUCKETS) if mode is not None else ():
             base, part = (_select_by_tag(modes[mode or ""], "bucket", bucket) for modes in (first, own))
-            if any(changes := [_compute_change(base, part, rate) for rate in _RATES]):
+            if any(changes := [_compute_paired_change(base, part, rate) for rate in _RATES]):
                 rows.append([f"{view.label} against {views[0].label}", bucket or "all", *changes])
     if rows and not shipped:
         rows += list_published_tuning()
-    columns = [Column("Runs"), Column("Popularity"), *_make_percentages(*(f"{rate} against it" for rate in "AHM"))]
+    columns = [Column("Runs"), Column("Popularity"), *_make_percent_columns(*(f"{rate} against it" for rate in "AHM"))]
     note = (
         "Each run minus the first, on the same questions. With a base model as the first run and its instruction-tuned "
         "model as the second, this is the paper's Table 7. The published differences are of 18,171 questions."
@@ -274,14 +274,14 @@ def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
 def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
-    for line in _list_lines(views):
+    for line in _list_labelled_cases(views):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
             part, head = (_select_by_tag(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
             rows.append([line.label, domain or "all", *_make_cells(part), gain])
-    columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_make_percentages("A against the head")]
+    columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_make_percent_columns("A against the head")]
     note = (
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
         "above), so great popularity helps little (Table 5)."
@@ -293,7 +293,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_cells(line.tally.where(predicate=f"{bucket} predicate"))]
-        for line in _list_lines(views)
+        for line in _list_labelled_cases(views)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
     ]
@@ -305,7 +305,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
     """Tabulate questions that people are likely to ask (Table 10); None if all questions are natural or untagged."""
     rows: list[list[Cell]] = []
-    for line in _list_lines(views):
+    for line in _list_labelled_cases(views):
         kinds = line.tally.groups("natural")
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
@@ -315,7 +315,7 @@ def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Ta
         rows += [[f"{model} (published)", *(read_table_10()[model][name] for name in names)] for model in list_models()]
     columns = [
         Column("Run"),
-        *_make_percentages(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH")),
+        *_make_percent_columns(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH")),
     ]
     note = (
         "Without identifiers and other facts that people look up rather than know; the paper does not list what it "
@@ -333,7 +333,7 @@ def _choose_default_mode(view: RunView) -> Tally:
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
-def _list_lines(views: Sequence[RunView]) -> list[LabelledCases]:
+def _list_labelled_cases(views: Sequence[RunView]) -> list[LabelledCases]:
     return [line for view in views for line in list_rows_by_mode(view, alone=False)]
 
 
@@ -348,7 +348,7 @@ def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]
     return Table(title, columns, rows, note) if rows else None
 
 
-def _find_extremes(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
+def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
     """Return the number of combinations, and the minimum and mean of each correlation."""
     from evalsuite import stats
 
@@ -377,7 +377,7 @@ def _read_answer(view: RunView, row: Row) -> str:
     return normalise_answer(transcript.answer) if transcript else ""
 
 
-def _compute_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
+def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
     """Compute the paired change of a rate on shared questions, clustered by entity; None without shared questions."""
     from evalsuite import stats
 

@@ -18,7 +18,7 @@ from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, write_signature
-from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceValue, NoStatementError
+from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceValue, MissingStatementError
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
 
@@ -56,7 +56,7 @@ class ByRule:
         scores = {"missing": missing}
         for rule, (name, metric) in RULES.items():
             scores[name] = metric(answer, accepted)
-            scores |= _make_shares(scores[name], missing, f"_{rule}")
+            scores |= _make_rates(scores[name], missing, f"_{rule}")
         return scores
 
 
@@ -65,7 +65,7 @@ class ByExactMatch:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         matched = exact_match(clean_answer(transcript), list_accepted_answers(sample))
-        return _make_shares(matched, float(is_answer_missing(sample, transcript)))
+        return _make_rates(matched, float(is_answer_missing(sample, transcript)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ByJudge:
             asked = self._build_question(sample, str(sample.input), _list_answers(sample), clean_answer(transcript))
             judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
             correct = Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
-        shares = _make_shares(correct.value, float(missing))
+        shares = _make_rates(correct.value, float(missing))
         by_judge = {f"{name}_lm": value for name, value in shares.items()}
         signature = write_signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
         return sign_scores({"correct": correct, **shares, **by_judge}, signature)
@@ -120,14 +120,14 @@ def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     answer = clean_answer(transcript)
     if normalise_answer(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
         return False
-    return is_missing(answer) and not exact_match(answer, _list_answers(sample))
+    return is_abstention(answer) and not exact_match(answer, _list_answers(sample))
 
 
 def _list_answers(sample: Sample) -> list[str]:
     return convert_targets(() if sample.target is None else sample.target)
 
 
-def _make_shares(right: float, missing: float, suffix: str = "") -> dict[str, float]:
+def _make_rates(right: float, missing: float, suffix: str = "") -> dict[str, float]:
     accuracy = 0.0 if missing else right
     return {f"accuracy{suffix}": accuracy, f"hallucination{suffix}": 1.0 - accuracy - missing}
 
@@ -135,7 +135,7 @@ def _make_shares(right: float, missing: float, suffix: str = "") -> dict[str, fl
 def _parse_verdict(text: str) -> float:
     try:
         return _VERDICT.read_fields(text)["verdict"]
-    except NoStatementError as missing:
+    except MissingStatementError as missing:
         raise ValueError('it is not the one word "correct" or "incorrect".') from missing
 
 
@@ -191,7 +191,7 @@ _EXPLAINS = re.compile(
 _MOST_WORDS = 8
 
 
-def is_missing(answer: str) -> bool:
+def is_abstention(answer: str) -> bool:
     """Tell whether an answer is empty or only states that the model does not know.
 
     "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was Kubrick"
@@ -205,11 +205,11 @@ def is_missing(answer: str) -> bool:
         # The first sentence may say that the answer is unknown ("It is not known. ...").
         parts = _AND_THEN.match(answer)
         is_unknown = bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
-        return is_unknown and not _names_something(answer)
-    return not _ATTEMPT.search(text, start.end()) and not _names_something(answer)
+        return is_unknown and not _has_named_answer(answer)
+    return not _ATTEMPT.search(text, start.end()) and not _has_named_answer(answer)
 
 
-def _names_something(answer: str) -> bool:
+def _has_named_answer(answer: str) -> bool:
     """Tell whether an answer of a few words follows the abstention on the same line."""
     parts = _AND_THEN.match(answer)
     rest = normalise_answer(parts["rest"]) if parts else ""
@@ -249,7 +249,7 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     """Return the answers, then their variants for this question, without repetition."""
-    persons = asks_for_person(question)
+    persons = is_person_question(question)
     # Normalise names, because they may contain decomposed accents, no-break spaces and Unicode line separators.
     cleaned = [" ".join(unicodedata.normalize("NFC", answer).translate(_INVISIBLE).split()) for answer in answers]
     texts: dict[str, None] = dict.fromkeys([*answers, *cleaned])
@@ -262,7 +262,7 @@ def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text in answers or any(map(str.isalnum, text)))
 
 
-def asks_for_person(question: str) -> bool:
+def is_person_question(question: str) -> bool:
     """Tell whether the answer should be a person's name."""
     return bool(_PERSON.search(question)) and not _COMPANY.search(question)
 
@@ -344,7 +344,7 @@ def list_number_variants(answer: str, question: str) -> Iterable[str]:
         yield from dict.fromkeys((spell_number(value), spell_number(value).replace("-", " ")))
         yield from () if value else ("none",)
     if unit := _UNIT.search(question):
-        yield from _write_with_unit(value, unit[1].lower())
+        yield from _format_with_unit(value, unit[1].lower())
 
 
 def spell_number(number: int) -> str:
@@ -373,7 +373,7 @@ def _parse_whole_number(answer: str) -> int | None:
     return int(read.value) if abs(read.value) < 10**15 and read.value == int(read.value) else None
 
 
-def _write_with_unit(value: int, unit: str) -> Iterable[str]:
+def _format_with_unit(value: int, unit: str) -> Iterable[str]:
     yield f"{value} {unit}"
     yield f"{value} {unit.removesuffix('s')}"
     if unit == "minutes":

@@ -6,7 +6,7 @@ paper's own H-Score, and a judge's P-Score.
 """
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES
-from evalsuite.benchmarks.struc_bench.items import DEFAULT_MODES, MODES, load
+from evalsuite.benchmarks.struc_bench.items import DEFAULT_MODES, MODES, load_dataset
 from evalsuite.benchmarks.struc_bench.report import make_report
 from evalsuite.benchmarks.struc_bench.scoring import compute_corpus_bleu, make_scorers, make_solver
 from evalsuite.core.protocols import Benchmark
@@ -24,7 +24,7 @@ STRUC_BENCH = Benchmark(
         **dict.fromkeys(("h_content_released", "h_format_released"), Metric()),
         **dict.fromkeys(("p_content", "p_format"), Metric(range=(0.0, 10.0))),
     },
-    load=load,
+    load=load_dataset,
     solver=make_solver,
     scorers=make_scorers,
     modes=MODES,

@@ -160,13 +160,13 @@ def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str
 
 
 def _check_columns(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
-    for total, parts in _find_sums(wanted):
+    for total, parts in _find_sum_columns(wanted):
         for row, answered in zip(wanted, predicted, strict=True):
             if _is_sum(row, total, parts):
                 yield _is_sum(answered, total, parts) is True
 
 
-def _find_sums(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _find_sum_columns(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield the columns that are sums, each with the columns that add up to it."""
     columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
     for total in columns:
@@ -239,10 +239,10 @@ def measure_abilities(
     values = {
         "coverage": _divide_or_none(covered, wanted.total()),
         "formatting": form,
-        "reasoning": _measure_derived(comparison, text),
+        "reasoning": _measure_derived_values(comparison, text),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
         "pragmatics": (markup + (_divide_or_none(in_form, len(right)) or 0.0) + share) / 3,
-        "hallucination_control": _measure_supported(comparison, text, wanted),
+        "hallucination_control": _measure_supported_cells(comparison, text, wanted),
     }
     untested = () if wanted else ("coverage", "comprehension", "pragmatics")
     return {name: value for name, value in values.items() if value is not None and name not in untested}
@@ -254,14 +254,14 @@ def measure_markup(facts: Iterable[FormFact]) -> float:
     return sum(about_markup) / len(about_markup)
 
 
-def _measure_derived(comparison: TableComparison, text: SearchedText) -> float | None:
+def _measure_derived_values(comparison: TableComparison, text: SearchedText) -> float | None:
     # If the source text lacks a wanted value, the value must be derived from the text.
     derived = [pair for pair in comparison.cells if not text.contains_value(pair.wanted)]
     right = sum(pair.verdict in RIGHT for pair in derived)
     return _divide_or_none(right, len(derived) + sum(not text.contains_value(cell) for cell in comparison.lost))
 
 
-def _measure_supported(comparison: TableComparison, text: SearchedText, wanted: Counter[str]) -> float | None:
+def _measure_supported_cells(comparison: TableComparison, text: SearchedText, wanted: Counter[str]) -> float | None:
     answered = [cell for cell in comparison.predicted if not is_blank(cell)]
     return _divide_or_none(
         sum(text.contains_value(cell) or read_cell_value(cell) in wanted for cell in answered), len(answered)

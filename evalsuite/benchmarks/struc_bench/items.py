@@ -97,10 +97,10 @@ def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str,
             by_sample.setdefault(score.sample, []).append(score)
     # Records must not contain the names of people.
     numbers = {rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)}
-    return {sample: _join_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
+    return {sample: _average_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
-def _join_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> RatedOutput:
+def _average_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> RatedOutput:
     own = [score for score in ratings if score.model == model] or ratings
     content, form = (fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS)
     raters = {numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
@@ -184,7 +184,7 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
     return TableItem(instruction, text, output, description)
 
 
-def write_items(items: Iterable[TableItem]) -> str:
+def encode_items(items: Iterable[TableItem]) -> str:
     """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
     # Leave out an empty description, because the published files lack this field.
     records = [
@@ -237,18 +237,18 @@ ANSWER: Mapping[Format, str] = {
 TEXT_FOLLOWS = "The text:\n"
 
 
-def write_question(item: TableItem, written: Format, mode: str) -> str:
+def write_question(item: TableItem, syntax: Format, mode: str) -> str:
     """Write the complete question for an item."""
     if mode == "format_facts":
-        item = replace(item, format_description=describe_form(read_wanted(item.output, written)))
-    parts = [write_instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[written]]
+        item = replace(item, format_description=describe_form(read_wanted(item.output, syntax)))
+    parts = [write_instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[syntax]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def extract_text(asked: str, written: Format) -> str:
+def extract_text(asked: str, syntax: Format) -> str:
     """Extract from a complete question the text from which the table was to be made."""
     after = asked.partition(TEXT_FOLLOWS)[2] or asked
-    return after.removesuffix(ANSWER[written].strip()).strip()
+    return after.removesuffix(ANSWER[syntax].strip()).strip()
 
 
 def write_instruction(item: TableItem, mode: str) -> str:
@@ -268,7 +268,7 @@ MODES = {
 DEFAULT_MODES = ("direct",)
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Make one sample for each item and mode."""
     folder, options = setup.data or SHIPPED, StrucBenchOptions.from_setup(setup)
     ratings = folder / RATINGS
@@ -295,12 +295,12 @@ def load(setup: Setup) -> Dataset:
     return Dataset(samples, f"{where} ({', '.join(counts)})")
 
 
-def _check_readable(item: TableItem, written: Format, path: Path, place: int) -> None:
+def _check_readable(item: TableItem, syntax: Format, path: Path, number: int) -> None:
     # Refuse an unreadable wanted table, because no answer could be compared with it.
-    if not read_wanted(item.output, written).tables:
+    if not read_wanted(item.output, syntax).tables:
         start = " ".join(item.output.split())[:60]
-        expected = f"a table that can be read as {written} (docs/table_metrics.md lists the markup)"
-        raise DatasetError(path, f"item {place}, field 'output'", repr(start), expected)
+        expected = f"a table that can be read as {syntax} (docs/table_metrics.md lists the markup)"
+        raise DatasetError(path, f"item {number}, field 'output'", repr(start), expected)
 
 
 def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
@@ -312,15 +312,15 @@ def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) ->
 
 
 def _make_sample(
-    name: str, item: TableItem, written: Format, mode: str, modes: tuple[str, ...], people: Mapping[str, RatedOutput]
+    name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], people: Mapping[str, RatedOutput]
 ) -> Sample:
     variant = f"{name}-{mode}"
     ratings = people.get(variant) or people.get(name)
     rated = {"people": ratings.facts()} if ratings else {}
     return Sample(
         id=variant if len(modes) > 1 else name,
-        input=write_question(item, written, mode),
+        input=write_question(item, syntax, mode),
         target=item.output,
-        tags={"format": written, "mode": mode, "cluster": name},
+        tags={"format": syntax, "mode": mode, "cluster": name},
         metadata={"text": item.input, **rated},
     )

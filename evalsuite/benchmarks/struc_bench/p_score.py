@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import ask_until_parsed, gather_readable
-from evalsuite.judges.forms import Likert, read_scores
+from evalsuite.judges.asking import ask_until_parsed, collect_readable
+from evalsuite.judges.forms import Likert, parse_aspect_scores
 from evalsuite.judges.judgements import write_signature
 from evalsuite.judges.prompts import mark_sections
 
@@ -81,7 +81,7 @@ async def request_p_score(
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
-    both, log = await gather_readable(
+    both, log = await collect_readable(
         ask_until_parsed(
             judge,
             [Message("system", system), Message("user", _fill_prompt(prompt, *order, format))],
@@ -106,15 +106,15 @@ def check_prompt(prompt: str) -> None:
 def parse_scores(text: str) -> dict[str, float]:
     """Read both scores from an answer: a JSON object, alone or within prose, or labelled lines."""
     try:
-        return read_scores(text, SCALES, LABELS)
+        return parse_aspect_scores(text, SCALES, LABELS)
     except ValueError as error:
         raise ValueError(f"{error} The form is {FORM}.") from error
 
 
-def _fill_prompt(prompt: str, first: str, second: str, written: str) -> str:
+def _fill_prompt(prompt: str, first: str, second: str, syntax: str) -> str:
     first, second = first or "(nothing)", second or "(nothing)"
     values = {
-        "format": {"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(written, written),
+        "format": {"markdown": "raw text", "latex": "LaTeX", "html": "HTML"}.get(syntax, syntax),
         "form": FORM,
         "highest": str(HIGHEST),
         "tables": mark_sections([("first_table", first), ("second_table", second)]),

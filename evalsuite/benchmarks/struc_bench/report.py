@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evalsuite.output.reports.section import Block, Cell
-    from evalsuite.stats.correlation import ClusterDraws
+    from evalsuite.stats.correlation import PairResamples
 
 RANKED_BY = "table_score"
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
@@ -112,7 +112,7 @@ def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]
     ]
 
 
-def _list_with_totals(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+def _list_total_and_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
     """List the cases of all formats together, then of each format."""
     return [("all", line.label, line.tally) for line in lines] + _list_formats(lines)
 
@@ -120,7 +120,7 @@ def _list_with_totals(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Ta
 def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in _list_with_totals(lines)
+        for name, label, tally in _list_total_and_formats(lines)
     ]
     columns = [
         *(Column("Format"), Column("Run"), Column("Outputs", "count")),
@@ -219,7 +219,7 @@ def _make_shares_table(
 ) -> Table:
     rows: list[list[Cell]] = [
         [name, label, *(estimate(tally, metric) for metric in metrics)]
-        for name, label, tally in _list_with_totals(lines)
+        for name, label, tally in _list_total_and_formats(lines)
     ]
     return Table(title, [Column("Format"), Column("Run"), *_make_share_columns(metrics.values())], rows, note)
 
@@ -340,11 +340,11 @@ OTHERS = "A person and the mean of the others"
 
 def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
     """Correlate each metric with people's scores over rated outputs (Pearson, Spearman and Kendall)."""
-    from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws
+    from evalsuite.stats.correlation import COEFFICIENTS, PairResamples
 
-    draws = ClusterDraws([row.cluster for row in outputs], resamples=RESAMPLES)
+    draws = PairResamples([row.cluster for row in outputs], resamples=RESAMPLES)
     lines = [
-        [heading, len(rated), *_correlate([row.scores.get(metric) for row in outputs], outputs, draws)]
+        [heading, len(rated), *_correlate_with_people([row.scores.get(metric) for row in outputs], outputs, draws)]
         for metric, heading in metrics.items()
         if (rated := [row for row in outputs if metric in row.scores])
     ]
@@ -354,7 +354,7 @@ def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence
         f"Over outputs; a dash below {FEWEST} outputs, or where either side is constant. Intervals of 95% by "
         f"bootstrap, drawing items with all their outputs.{_describe_alpha(outputs)}"
     )
-    return Table(title, columns, [*lines, *_make_raters_line(outputs, draws)], note)
+    return Table(title, columns, [*lines, *_correlate_raters(outputs, draws)], note)
 
 
 def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
@@ -381,22 +381,24 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     return Table(title, columns, lines, note) if lines else None
 
 
-def _correlate(values: Sequence[float | None], outputs: Sequence[Row], draws: ClusterDraws) -> list[Estimate | None]:
+def _correlate_with_people(
+    values: Sequence[float | None], outputs: Sequence[Row], draws: PairResamples
+) -> list[Estimate | None]:
     import numpy as np
 
-    from evalsuite.stats.correlation import correlations
+    from evalsuite.stats.correlation import compute_correlations
 
     measured = np.array([math.nan if value is None else value for value in values])
     return [
         Estimate.of(correlation.value, correlation.low, correlation.high)
         for aspect in ASPECTS
-        for correlation in correlations(
+        for correlation in compute_correlations(
             measured, np.array([row.facts["people"][aspect] for row in outputs]), draws
         ).values()
     ]
 
 
-def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[Cell]]:
+def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list[Cell]]:
     """Correlate each person's scores with the mean of the other people's scores, for comparison with the metrics."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
@@ -407,7 +409,7 @@ def _make_raters_line(outputs: Sequence[Row], draws: ClusterDraws) -> list[list[
     cells: list[Cell] = []
     for one, others, has in sides:
         for name, coefficient in COEFFICIENTS.items():
-            statistic = partial(_mean_over_raters, coefficient, one, others)
+            statistic = partial(_average_over_raters, coefficient, one, others)
             resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
             found = draws.interval(statistic, has, resamples=resamples)
             cells.append(Estimate.of(found.value, found.low, found.high))
@@ -435,7 +437,7 @@ def _list_ratings(outputs: Sequence[Row], place: int) -> NDArray[Any]:
     ).reshape(len(names), len(outputs))
 
 
-def _mean_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any], at: NDArray[Any]) -> float:
+def _average_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any], at: NDArray[Any]) -> float:
     import numpy as np
 
     sides = ((own, rest, ~np.isnan(rest)) for own, rest in zip(one[:, at], others[:, at], strict=True))

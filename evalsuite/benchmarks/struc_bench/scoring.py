@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FACT = "bleu"
 
 
-def count_bleu(prediction: str, reference: str) -> dict[str, Any]:
+def count_bleu_matches(prediction: str, reference: str) -> dict[str, Any]:
     """Count the matching n-grams and all n-grams (orders 1 to 4), and both texts' lengths in sacrebleu's tokens."""
     score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
@@ -81,7 +81,7 @@ METRICS = {
 """The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
 FORM = "form"  # Key in `facts` of the list that states whether each check of form was passed.
-CELLS = "cells"  # Key in `facts` of the counts of wanted and wrong cells, see `_count_wrong`.
+CELLS = "cells"  # Key in `facts` of the counts of wanted and wrong cells, see `_count_wrong_cells`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
 LONGEST_NAME = 24  # Maximum characters of a column's name in `facts[CELLS]`.
 MOST_NAMED = 3  # Maximum differing cells in a case's note.
@@ -94,13 +94,13 @@ def make_solver(setup: Setup) -> Solver:
     """Make the solver; all modes share one solver, because modes differ only in the question."""
     options = StrucBenchOptions.from_setup(setup)
 
-    async def solve(sample: Sample, model: Model) -> Transcript:
+    async def ask_model(sample: Sample, model: Model) -> Transcript:
         # Allow 1.5 times the wanted table's expected tokens (2.5 characters per token).
         room = 32 + int(1.5 * len(str(sample.target)) / 2.5)
         limit = options.max_tokens or max(options.least_tokens, room)
         return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
 
-    return solve
+    return ask_model
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
@@ -151,11 +151,11 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
     return {
         "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
         "table_content": Score(
-            ours.content, _describe_differences(ours), facts={**shape, CELLS: _count_wrong(ours), **people}
+            ours.content, _describe_differences(ours), facts={**shape, CELLS: _count_wrong_cells(ours), **people}
         ),
         "table_form": Score(ours.form, facts={FORM: checklist, **facts}),
         **_score_released(answer, reference, written),
-        "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu(answer, reference)}),
+        "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu_matches(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
         **find_error_types(comparison, ours.facts),
@@ -165,7 +165,7 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
     }
 
 
-def _count_wrong(score: TableScore) -> list[list[Any]]:
+def _count_wrong_cells(score: TableScore) -> list[list[Any]]:
     """Count the non-empty wanted cells, and the wrong cells among them, by kind of row and name of column."""
     counts: dict[tuple[str, str], list[int]] = {}
     for rows in score.compared:
@@ -191,10 +191,10 @@ def _find_format(sample: Sample) -> Format:
     return cast("Format", sample.tags["format"])
 
 
-def _score_released(answer: str, reference: str, written: Format) -> NamedScores:
+def _score_released(answer: str, reference: str, syntax: Format) -> NamedScores:
     """Compute the H-Score as published; empty for markup that the published scripts cannot score."""
     try:
-        score = h_score(answer, reference, format=written)
+        score = h_score(answer, reference, format=syntax)
     except ScoringError:
         return {}
     return {
@@ -217,11 +217,11 @@ class NeuralScorer:
 
     def _score_by_metric(self, name: str, answer: str, reference: str) -> float:
         if name not in self._loaded:
-            self._loaded[name] = self._load(name, Path(self._folders[name]))
+            self._loaded[name] = self._load_metric(name, Path(self._folders[name]))
         score = self._loaded[name].score(answer, reference)
         return float(score.f1 if name == "bertscore" else score)
 
-    def _load(self, name: str, folder: Path) -> Any:
+    def _load_metric(self, name: str, folder: Path) -> Any:
         from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
 
         if name == "bertscore":
@@ -279,13 +279,13 @@ class TexCheck:
         Returns:
             Return None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """
-        if reference not in self._known and (accepted := await self._compiles(reference)) is not None:
+        if reference not in self._known and (accepted := await self._is_compilable(reference)) is not None:
             self._known[reference] = accepted
         if not self._known.get(reference):
             return None
-        return bool(table) and await self._compiles(table, _find_definitions(answer, table))
+        return bool(table) and await self._is_compilable(table, _find_definitions(answer, table))
 
-    async def _compiles(self, latex: str, definitions: str = "") -> bool | None:
+    async def _is_compilable(self, latex: str, definitions: str = "") -> bool | None:
         tex = shutil.which("pdflatex")
         if tex is None:
             self.absent = ABSENT

@@ -5,19 +5,19 @@ Real-world Scenarios", COLING 2025, arXiv 2401.00741. In each episode, the model
 results and finishes with an answer. There are seven scenarios, and five capabilities are scored.
 """
 
-from evalsuite.benchmarks.tool_eyes.dataset import OVERALL, load
+from evalsuite.benchmarks.tool_eyes.dataset import OVERALL, load_dataset
 from evalsuite.benchmarks.tool_eyes.episodes import ToolEyesSolver
 from evalsuite.benchmarks.tool_eyes.report import make_report
-from evalsuite.benchmarks.tool_eyes.scoring import scorers
+from evalsuite.benchmarks.tool_eyes.scoring import make_scorers
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE
 
 TOOL_EYES = Benchmark(
     name="tool_eyes",
     title="ToolEyes",
-    load=load,
+    load=load_dataset,
     solver=ToolEyesSolver,
-    scorers=scorers,
+    scorers=make_scorers,
     metrics={"*": SHARE},
     modes={
         "paper": "the paper's formulas; thoughts and calls as text (ReAct), without examples",

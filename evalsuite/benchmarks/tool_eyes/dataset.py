@@ -16,7 +16,7 @@ from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
-from evalsuite.tools.live import executing_files
+from evalsuite.tools.live import find_code_executing_tools
 
 RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
 CAPABILITIES = (
@@ -128,7 +128,7 @@ QUERIES = "scenario_data_raw.json"
 SHIPPED = Path(__file__).parent / "data" / "queries.json"
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per query and mode."""
     if setup.data:
         path = _find_queries(setup.data)
@@ -142,7 +142,7 @@ def load(setup: Setup) -> Dataset:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
     options = ToolEyesOptions.from_setup(setup)
-    chosen = _select_first(_select_runnable(queries, options), options.queries)
+    chosen = _select_first_queries(_select_runnable_queries(queries, options), options.queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
     samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
@@ -156,16 +156,16 @@ def _find_queries(folder: Path) -> Path:
 
 def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
     from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
-    from evalsuite.tools.execution import documents_of
+    from evalsuite.tools.execution import list_documents
 
-    return {subject: (*documents_of(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
+    return {subject: (*list_documents(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
 
 
-def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
+def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
     """Leave out queries whose live tools execute code of the model, if the options exclude these tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
-    executing = executing_files(Path(options.library)) & {query.subject for query in queries}
+    executing = find_code_executing_tools(Path(options.library)) & {query.subject for query in queries}
     if executing and options.allow_code is None:
         raise SettingsError(
             f"the live tools of {', '.join(sorted(executing))} execute code that the model writes, on this machine's "
@@ -174,7 +174,7 @@ def _select_runnable(queries: Sequence[Query], options: ToolEyesOptions) -> Sequ
     return [query for query in queries if query.subject not in executing]
 
 
-def _select_first(queries: Iterable[Query], count: int | None) -> list[Query]:
+def _select_first_queries(queries: Iterable[Query], count: int | None) -> list[Query]:
     seen: dict[str, int] = {}
     chosen = []
     for query in queries:
@@ -255,13 +255,13 @@ def _read_query(record: Mapping[str, Any], path: Path, where: str, counts: dict[
         id=read_field(record, "id", str, path, where) if "id" in record else numbered,
         text=text,
         scenario=scenario,
-        subject=_write_subject(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        subject=_format_subject(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
         user=tuple(require_type(reply, str, path, f"{where}, field 'user'") for reply in replies),
         reference=read_field(record, "reference", str, path, where) if "reference" in record else None,
     )
 
 
-def _write_subject(written: str, path: Path, where: str) -> str:
+def _format_subject(written: str, path: Path, where: str) -> str:
     parts = PurePosixPath(written).parts
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
         raise DatasetError(path, where, repr(written), f"a path that ends in {LIBRARY}/<category>/<subcategory>")

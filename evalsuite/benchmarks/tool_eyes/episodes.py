@@ -14,9 +14,16 @@ from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.tool_protocols import react, tool_loop
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Executor, Tool, ToolDocument
-from evalsuite.tools.live import Live, LiveLibrary
-from evalsuite.tools.recorded import Recorded, RecordedUser, Recording
-from evalsuite.tools.simulated import ObservationLibrary, ScriptedUser, Simulated, SimulatedUser, Simulator, User
+from evalsuite.tools.live import LiveExecutor, LiveLibrary
+from evalsuite.tools.recorded import RecordedExecutor, RecordedUser, Recording
+from evalsuite.tools.simulated import (
+    ObservationStore,
+    ScriptedUser,
+    SimulatedExecutor,
+    SimulatedUser,
+    SimulatingModel,
+    User,
+)
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
@@ -51,10 +58,10 @@ class ToolEyesSolver:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
         # Without a judge, the model under test also simulates the tools and the user; records and report state this.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
-        self.simulator = Simulator(
-            setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationLibrary(kept)
+        self.simulator = SimulatingModel(
+            setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationStore(kept)
         )
-        self.executor, self.user = self._make_players(shipped=setup.data is None)
+        self.executor, self.user = self._choose_simulators(shipped=setup.data is None)
         self.loops = {mode: self._make_loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -70,7 +77,7 @@ class ToolEyesSolver:
     async def aclose(self) -> None:
         self.simulator.library.close()
 
-    def _make_players(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
+    def _choose_simulators(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
         """Return a factory of executors (None if the tools are Python functions) and the user who answers questions."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
@@ -83,15 +90,15 @@ class ToolEyesSolver:
             case "python":
                 return None, ScriptedUser()
             case "simulated":
-                simulated = Simulated(self.simulator)
+                simulated = SimulatedExecutor(self.simulator)
                 return (lambda _: simulated), simulated_user
             case "recorded":
                 recording = Recording(_require_folder(self.options.recording, "recording", kind))
-                return (lambda sample: Recorded(recording, str(sample.input))), RecordedUser(recording)
+                return (lambda sample: RecordedExecutor(recording, str(sample.input))), RecordedUser(recording)
             case "live":
                 folder = _require_folder(self.options.library, "library", kind)
                 library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
-                return (lambda _: Live(library)), simulated_user
+                return (lambda _: LiveExecutor(library)), simulated_user
         raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
     def _make_loop(self, mode: str) -> ToolLoop:

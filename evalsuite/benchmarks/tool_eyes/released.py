@@ -79,18 +79,18 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
             "tool_eyes: the modes released and released_5shot ask in the authors' own words, which are not shipped; "
             "name a copy of their repository with --data=DIR (as DIR/tool_eyes)"
         )
-    five_shot = _write_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
+    five_shot = _format_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
     runner, judge = folder / RUNNER, folder / JUDGE
     return ReleasedPrompts(
-        _write_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
+        _format_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
         _find_reminder(_parse_code(runner), runner),
-        _find_given_up(_parse_code(runner), runner),
+        _find_turn_limit_message(_parse_code(runner), runner),
         {name: _read_question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
     )
 
 
-def _write_template(path: Path, *fields: str) -> str:
+def _format_template(path: Path, *fields: str) -> str:
     text = read_text(path)
     for field in fields:
         if field not in text:
@@ -116,7 +116,7 @@ def _find_reminder(module: ast.Module, path: Path) -> str:
     raise DatasetError(path, "", "no text under the key 'format'", "the code as it was released")
 
 
-def _find_given_up(module: ast.Module, path: Path) -> str:
+def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
     """Find the message that the runner adds in the model's name if an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
@@ -197,23 +197,23 @@ class ReleasedReAct:
     finishes: bool = True
 
     def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        shown = self.system.replace(DOCUMENTS_FIELD, write_documents(sample))
+        shown = self.system.replace(DOCUMENTS_FIELD, encode_documents(sample))
         return (Message("system", shown), Message("user", str(sample.input)))
 
-    def offer_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
+    def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
         """Offer no functions, because the system message lists the tools."""
         return ()
 
-    def read_completion(self, completion: Completion) -> ParsedTurn:
+    def parse_completion(self, completion: Completion) -> ParsedTurn:
         return read_turn(completion.text)
 
-    def repeat_message(self, completion: Completion) -> Message:
+    def make_history_message(self, completion: Completion) -> Message:
         """Rebuild the model's message in the form that the released code uses in later requests."""
         parts = split_message(completion.text)
         closing = '"}' if parts.action.lower() == FINISH.name and not parts.input.endswith('"}') else ""
         return Message("assistant", parts.text + closing)
 
-    def show_observation(self, call: Call, observation: str) -> Message:
+    def make_observation_message(self, call: Call, observation: str) -> Message:
         """Return a user's reply unchanged, and a tool's result with the prefix of the released template."""
         text = observation if call.name == ASK_TO_USER.name else f"Function: {observation}"
         return Message("user", text)
@@ -224,7 +224,7 @@ class ReleasedReAct:
         return [Message("user", words)]
 
 
-def write_documents(sample: Sample) -> str:
+def encode_documents(sample: Sample) -> str:
     """Write the documents of a sample's tools as JSON, as the released code does."""
     return json.dumps(sample.metadata["documents"])
 
@@ -328,7 +328,7 @@ _SCORE_LINE = re.compile(r"Evaluation Score:([^\n]*)")
 _SCORE = re.compile(r"10|\d")
 
 
-def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
+def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
     """Return the scores that need no judge, each in [0, 1].
 
     In `format_alignment`, an unfinished episode has one more turn, which the runner adds and which counts as malformed.
@@ -378,7 +378,7 @@ async def judge_capabilities(
             for number, (thought, tool) in enumerate(zip(thoughts, questions.tools, strict=True), 1)
         ),
     )
-    rules = rule_scores(sample, transcript)
+    rules = compute_rule_scores(sample, transcript)
     # Leave out malformed turns, except the last turn.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if questions.steps[at].is_valid or at == last]
@@ -409,7 +409,7 @@ class _JudgeQuestions:
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
         self.judge, self.prompts = judge, prompts
-        self.common = {"document": write_documents(sample), "query": str(sample.input)}
+        self.common = {"document": encode_documents(sample), "query": str(sample.input)}
         written = [message.content for message in transcript.messages if message.role == "assistant"]
         self.steps = read_steps(transcript)
         if not is_finished(transcript):

@@ -58,7 +58,7 @@ FAULTS = {
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
     lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
-    failures, failures_chart = _show_failures(lines)
+    failures, failures_chart = _tabulate_failures(lines)
     shown: list[Block] = [
         _make_preface(views, lines),
         _tabulate_overall(lines),
@@ -66,14 +66,14 @@ def make_report(views: Sequence[RunView]) -> Section:
         _draw_radar(lines),
         _tabulate_rules(lines),
         failures,
-        *(table for line in lines for table in _show_episode_tables(line)),
+        *(table for line in lines for table in _make_episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
         _tabulate_asked(lines),
         _tabulate_metrics("Parts of the capabilities", _PARTS, lines, _PARTS_NOTE),
         _tabulate_all_by_scenario(lines),
-        _test_anova(lines),
-        *_show_turns(lines),
+        _tabulate_anova(lines),
+        *_tabulate_turns(lines),
         *(block for line in lines for block in _correlate_over_samples(line)),
         *_correlate_over_runs(lines),
         failures_chart,
@@ -90,7 +90,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {write_count(len(line.tally), 'case')}, left out" if lost else ""
-        remarks = "".join((_warn_of_hidden_tools(line.tally), _write_variant(line.tally)))
+        remarks = "".join((_warn_of_hidden_tools(line.tally), _describe_variant(line.tally)))
         paragraphs.append(f"{line.label}: {_describe_executors(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
@@ -107,7 +107,7 @@ def _describe_executors(tally: Tally) -> str:
     return f"{offered} offered; calls that were run: {ran or 'none'}{played}"
 
 
-def _write_variant(tally: Tally) -> str:
+def _describe_variant(tally: Tally) -> str:
     modes = set(tally.groups("mode"))
     if not modes & set(RELEASED_MODES):
         return ""
@@ -127,7 +127,7 @@ def _warn_of_hidden_tools(tally: Tally) -> str:
     )
 
 
-def _write_heading(metric: str) -> str:
+def _format_heading(metric: str) -> str:
     return metric.replace("_", " ").capitalize()
 
 
@@ -135,7 +135,7 @@ def _list_episodes(tally: Tally) -> list[Row]:
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
 
 
-def _list_scenarios_of(lines: Sequence[LabelledCases]) -> list[str]:
+def _list_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
@@ -144,19 +144,19 @@ def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
 
     The total comes first, because a page could cut off the last column.
     """
-    present = _list_scenarios_of(lines)
+    present = _list_scenarios(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
     return Table("Overall score by scenario", [Column("Run"), *_make_columns(present)], rows)
 
 
 def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate each capability and each rule-based score by scenario."""
-    present = _list_scenarios_of(lines)
+    present = _list_scenarios(lines)
     metrics = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
     ]
     rows: list[list[Cell]] = [
-        [_write_heading(name), line.label, *_list_shares(line, name, present)] for name in metrics for line in lines
+        [_format_heading(name), line.label, *_list_shares(line, name, present)] for name in metrics for line in lines
     ]
     return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_columns(present)], rows)
 
@@ -171,7 +171,7 @@ def _list_shares(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> 
 
 def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
     """Tabulate metrics over all cases, such as the five capabilities (Figure 5) or tool selection (Table 4)."""
-    columns = [Column("Run"), *(Column(_write_heading(name), "percent") for name in metrics)]
+    columns = [Column("Run"), *(Column(_format_heading(name), "percent") for name in metrics)]
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
     return Table(title, columns, rows, note)
 
@@ -183,13 +183,13 @@ def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
         for line in lines
         if line.tally.values(OVERALL)
     ]
-    labels = list(map(_write_heading, CAPABILITIES))
+    labels = list(map(_format_heading, CAPABILITIES))
     return Chart("radar", "tool_eyes_capabilities", "Five capabilities", labels, series, "percent", (0.0, 1.0))
 
 
 def _tabulate_asked(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the numbers of subcategories, tools and queries, as in the paper's Table 1."""
-    present = _list_scenarios_of(lines)
+    present = _list_scenarios(lines)
     everything = [row for line in lines for row in line.tally]
     counts: dict[str, list[int]] = {"Categories": [], "Subcategories": [], "Tools": [], "Queries": []}
     for name in present:
@@ -217,7 +217,7 @@ def _tabulate_rules(lines: Sequence[LabelledCases]) -> Table:
     columns = [
         Column("Run"),
         Column("Episodes", "count"),
-        *(Column(_write_heading(rule), "percent") for rule in RULES),
+        *(Column(_format_heading(rule), "percent") for rule in RULES),
         Column("Failed completely", "percent"),
         Column("Turns per episode", "number", 2),
     ]
@@ -236,7 +236,7 @@ def _tabulate_rules(lines: Sequence[LabelledCases]) -> Table:
     return Table("What the rules say", columns, rows, note)
 
 
-def _show_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+def _tabulate_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show the distribution of turns per episode, as a table and as the paper's Figure 4."""
     longest = max((row.facts["turns"] for line in lines for row in _list_episodes(line.tally)), default=0)
     numbers = range(1, longest + 1)
@@ -256,7 +256,7 @@ def _show_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     return Table("Episodes by their number of turns", columns, rows), chart
 
 
-def _show_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show how often each kind of failure occurred, as a table and as the paper's Figure 7."""
     columns = [Column("What went wrong")]
     counts: list[Counter[str]] = []
@@ -296,7 +296,7 @@ def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
     return {sample: sum(values) / len(values) for sample, values in scores.items()}
 
 
-def _test_anova(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
     """Test whether scenarios differ, as in the paper's Table 3."""
     from evalsuite.stats import welch_anova
 
@@ -308,7 +308,7 @@ def _test_anova(lines: Sequence[LabelledCases]) -> Table:
             if len(present) > 1:
                 test = welch_anova(*present)
                 rows.append(
-                    [line.label, _write_heading(metric), _replace_nan(test.statistic), _replace_nan(test.pvalue)]
+                    [line.label, _format_heading(metric), _replace_nan(test.statistic), _replace_nan(test.pvalue)]
                 )
     note = (
         "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
@@ -345,10 +345,10 @@ def _correlate_pairs(
 ) -> tuple[Table, Chart]:
     """Correlate all pairs of metrics over units (samples or runs); return a table and a chart."""
     matrix = {name: [_compute_correlation(values[name], values[other]) for other in values] for name in values}
-    labels = [_write_heading(name) for name in values]
+    labels = [_format_heading(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
-    table = Table(title, columns, [[_write_heading(name), *row] for name, row in matrix.items()], note)
-    series = [Series(_write_heading(name), row) for name, row in matrix.items()]
+    table = Table(title, columns, [[_format_heading(name), *row] for name, row in matrix.items()], note)
+    series = [Series(_format_heading(name), row) for name, row in matrix.items()]
     return table, Chart("heatmap", chart, title, labels, series, limits=(-1.0, 1.0))
 
 
@@ -363,7 +363,7 @@ def _replace_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _show_episode_tables(line: LabelledCases) -> list[Table]:
+def _make_episode_tables(line: LabelledCases) -> list[Table]:
     """Show the worst episode and, if there are two or more episodes, a typical episode.
 
     The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
@@ -381,7 +381,7 @@ def _show_episode_tables(line: LabelledCases) -> list[Table]:
     tables = []
     for title, row in chosen.items():
         record = read(row.case)
-        rows = [("request", _one_line(record.input), "")]
+        rows = [("request", _join_lines(record.input), "")]
         if record.transcript:
             rows += _make_turn_rows(record.transcript)
         tables.append(Table(f"{title}, {line.label}: {row.sample}", columns, rows))
@@ -393,7 +393,8 @@ def _make_turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     cells = [_make_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
     return [
-        (str(turn["turn"]), _one_line(said), _one_line(came)) for turn, (said, came) in zip(turns, cells, strict=True)
+        (str(turn["turn"]), _join_lines(said), _join_lines(came))
+        for turn, (said, came) in zip(turns, cells, strict=True)
     ]
 
 
@@ -405,5 +406,5 @@ def _make_cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[
     return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return shorten_to_beginning(" ".join(text.split()), 240)

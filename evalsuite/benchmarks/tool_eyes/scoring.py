@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 
 
-def scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
+def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """Return the rule scorer and, if the run has a judge, the scorer of the judged capabilities."""
     if not setup.judge:
         return [RuleScores()]
@@ -48,8 +48,8 @@ class RuleScores:
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         """Return `format_alignment`, `reality` and `finished`, each in [0, 1]."""
         if is_released(sample):
-            return released.rule_scores(sample, transcript)
-        return rule_scores(sample, transcript)
+            return released.compute_rule_scores(sample, transcript)
+        return compute_rule_scores(sample, transcript)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 LONGEST_IN_LOG = 200
 
 
-def rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
+def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
     """Return the scores that need no judge, each in [0, 1].
 
     `format_alignment` is the share of valid turns. `reality` is the mean share of real calls over valid turns, or 0 if
@@ -108,7 +108,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
         questions.ask_for_quality(transcript),
     )
     if questions.problems:
-        raise JudgeError(questions.problems[min(questions.problems)], questions.list_log())
+        raise JudgeError(questions.problems[min(questions.problems)], questions.list_judge_log())
     capabilities = {
         "intent_comprehension": intent,
         "behaviour_planning": validity * integrity,
@@ -116,12 +116,12 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
         "answer_organisation": quality or 0.0,
     }
     parts = {"validity": validity, "integrity": integrity, "match": match, "quality": quality}
-    alignment = rule_scores(sample, transcript)["format_alignment"]
+    alignment = compute_rule_scores(sample, transcript)["format_alignment"]
     return {
         **capabilities,
         **{name: value for name, value in parts.items() if value is not None},
         # Attach the log of all questions to this score.
-        "intent_comprehension": Score(intent, log=questions.list_log()),
+        "intent_comprehension": Score(intent, log=questions.list_judge_log()),
         OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
     }
 
@@ -138,7 +138,7 @@ class _JudgeQuestionsOfEpisode:
 
     async def ask_for_score(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
         """Request a score in [0.1, 1]; record the problem and return NaN if no answer of the judge can be read."""
-        prompt = write_judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
+        prompt = make_judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
         name = name or criterion
         try:
             judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
@@ -178,7 +178,7 @@ class _JudgeQuestionsOfEpisode:
 
     async def judge_match(self, number: int, at: int, step: Step) -> float:
         """Judge how well one call fits the turn's thought or, without a thought, the state of the episode."""
-        tool, name = ("tool", _write_call(step.calls[at - 1])), f"match {number}.{at}"
+        tool, name = ("tool", _format_call(step.calls[at - 1])), f"match {number}.{at}"
         if step.thought:
             return await self.ask_for_score("match", [("thought", step.thought), tool], name)
         if not self.native:
@@ -202,10 +202,10 @@ class _JudgeQuestionsOfEpisode:
                 continue
             place = f"{number}.{at}"
             came = "said by the user" if call["tool"] == "ask_to_user" else f"result {place}"
-            sections += [(f"call {place}", _write_call(call)), (came, str(call["observation"]))]
+            sections += [(f"call {place}", _format_call(call)), (came, str(call["observation"]))]
         return sections
 
-    def list_log(self) -> list[Mapping[str, Any]]:
+    def list_judge_log(self) -> list[Mapping[str, Any]]:
         """List all questions and answers, sorted by name; short names replace documents and long results."""
         return [
             {"speaker": f"judge of {name}", **entry, "content": self.shorten_documents(entry["content"])}
@@ -214,7 +214,7 @@ class _JudgeQuestionsOfEpisode:
         ]
 
     def shorten_documents(self, text: str) -> str:
-        text = text.replace(write_documents(self.documents), f"(documents of {len(self.documents)} tools)")
+        text = text.replace(encode_documents(self.documents), f"(documents of {len(self.documents)} tools)")
         for number, step in enumerate(self.steps, 1):
             for at, call in enumerate(step.calls, 1):
                 observation = str(call["observation"]).strip()
@@ -223,7 +223,7 @@ class _JudgeQuestionsOfEpisode:
         return text
 
 
-def _write_call(call: Mapping[str, Any]) -> str:
+def _format_call(call: Mapping[str, Any]) -> str:
     return f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"
 
 
@@ -264,17 +264,17 @@ The assistant called its tools without having to write thoughts down. Where it w
 its thoughts, and do not hold the missing words against it."""
 
 
-def write_documents(documents: Sequence[Mapping[str, Any]]) -> str:
+def encode_documents(documents: Sequence[Mapping[str, Any]]) -> str:
     """Write tools' documents for a judge: one line of JSON per document."""
     return "\n".join(json.dumps(document, ensure_ascii=False) for document in documents)
 
 
-def write_judge_prompt(
+def make_judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
     """Write a question to the judge about the sections `shown`; `native` means function calling without thoughts."""
     note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
-    parts = [("tools, one document a line", write_documents(documents)), ("request", request), *shown]
+    parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *shown]
     return (
         "An assistant has worked on a user's request with the help of tools.\n"
         f"{_CRITERIA[criterion]}\n\n{note}{mark_sections(parts)}\n\n"
@@ -286,7 +286,7 @@ def write_judge_prompt(
 def list_judge_templates() -> list[str]:
     """List every question to the judge with empty fields, for the judge's signature."""
     return [
-        write_judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)
+        make_judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)
     ]
 
 

@@ -1,6 +1,6 @@
 """TReB: 26 subtasks of table reasoning in three modes (arXiv 2506.18421); see docs/treb.md."""
 
-from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load
+from evalsuite.benchmarks.treb.dataset import DEFAULT_MODES, MODES, load_dataset
 from evalsuite.benchmarks.treb.report import OVERALLS, make_report
 from evalsuite.benchmarks.treb.scoring import make_scorers
 from evalsuite.benchmarks.treb.solving import make_solver
@@ -12,7 +12,7 @@ TREB = Benchmark(
     title="TReB: table reasoning",
     primary="rouge_l",
     metrics={"*": SHARE},
-    load=load,
+    load=load_dataset,
     solver=make_solver,
     scorers=make_scorers,
     modes=MODES,

@@ -50,14 +50,14 @@ MODES = {
 DEFAULT_MODES = ("auto",)
 
 
-def load(setup: Setup) -> Dataset:
+def load_dataset(setup: Setup) -> Dataset:
     """Load one sample for each record and mode."""
     root = setup.data or SHIPPED
     paths = find_files(root)
     options = TrebOptions.from_setup(setup)
     shown = options.context // 2
     records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, shown)))
-    wanted = _expand_modes(setup.modes)
+    wanted = _split_modes(setup.modes)
     if setup.data is None and not wanted:
         pairs = list(_choose_one_per_subtask(records))
     else:
@@ -95,7 +95,7 @@ def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[Question
         yield replace(record, id=record.id if number == 1 else f"{record.id}#{number}", cluster=record.id)
 
 
-def _expand_modes(modes: Iterable[str]) -> set[str]:
+def _split_modes(modes: Iterable[str]) -> set[str]:
     """Return the requested modes; empty if none is requested, so that each subtask runs in its own modes."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:

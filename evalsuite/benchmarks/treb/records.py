@@ -91,15 +91,15 @@ SUBTASKS = (
 
 def find_subtask(written: str) -> Subtask | None:
     """Find a subtask by file stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
-    return _BY_LETTERS.get(_write_letters(written))
+    return _BY_LETTERS.get(_normalise_name(written))
 
 
-def _write_letters(written: str) -> str:
+def _normalise_name(written: str) -> str:
     # The paper and the files differ in plural forms ("Operation", "Operations").
     return re.sub(r"[^a-z]", "", written.lower()).rstrip("s")
 
 
-_BY_LETTERS = {_write_letters(subtask.file): subtask for subtask in SUBTASKS}
+_BY_LETTERS = {_normalise_name(subtask.file): subtask for subtask in SUBTASKS}
 # The columns (skill, mode) of the paper's Tables 2 and 3.
 COLUMNS = tuple(
     (skill, column)
@@ -306,7 +306,7 @@ def _read_streamed(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         with path.open("rb") as file:
             listed = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
             file.seek(0)
-            yield from _JsonList(path, file).read_records() if listed else _read_lines(path, file)
+            yield from _JsonList(path, file).parse_records() if listed else _read_lines(path, file)
     except OSError as error:
         raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
     except UnicodeDecodeError as error:
@@ -328,14 +328,14 @@ class _JsonList:
         self._text, self._at = "", 0
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
 
-    def read_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def parse_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the objects in order."""
         self._take_sign("[", "its beginning")
         number = 0
         while self._peek_sign() != "]" or number:
             number += 1
             place = f"record {number}"
-            yield place, self._read_record(place)
+            yield place, self._parse_record(place)
             if self._peek_sign() != ",":
                 break
             self._at += 1
@@ -343,7 +343,7 @@ class _JsonList:
         if self._peek_sign():
             raise self._make_fault(f"the place after record {number}", "the end of the file")
 
-    def _read_record(self, place: str) -> Mapping[str, Any]:
+    def _parse_record(self, place: str) -> Mapping[str, Any]:
         if self._peek_sign() != "{":
             raise self._make_fault(place, "an object")
         wanted = PIECE

@@ -122,18 +122,18 @@ SHOWN_FILES = 20
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    released = RELEASED if _shows_published(views) else {}
+    released = RELEASED if _has_published_questions(views) else {}
     blocks: list[Block] = [_make_paper_table(views, metric) for metric in (*METRICS, *released)]
     blocks += [
-        *tabulate_leaderboard(views, published=_shows_published(views)),
+        *tabulate_leaderboard(views, published=_has_published_questions(views)),
         *_draw_pictures(views),
         *(
             block
             for metric in _choose_metrics(views)
-            for block in tabulate_by_kind(views, metric, published=_shows_published(views))
+            for block in tabulate_by_kind(views, metric, published=_has_published_questions(views))
         ),
         _make_subtask_table(views),
-        *_count_programs(views),
+        *_count_program_outcomes(views),
         *_list_files(views),
         *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
     ]
@@ -150,8 +150,8 @@ def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
         ]
         for view in views
     ]
-    note = _write_note(views, metric)
-    if _shows_published(views) and (metric in RELEASED or metric == "judge"):
+    note = _make_note(views, metric)
+    if _has_published_questions(views) and (metric in RELEASED or metric == "judge"):
         if paper := read_published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
             rows += [[f"{model} (published)", *map(row.get, names)] for model, row in paper.rows.items()]
@@ -162,11 +162,11 @@ def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
     return Table((METRICS | RELEASED)[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
 
 
-def _shows_published(views: Sequence[RunView]) -> bool:
+def _has_published_questions(views: Sequence[RunView]) -> bool:
     return any(row.tags.get("published") for view in views for row in view.tally)
 
 
-def _write_note(views: Sequence[RunView], metric: str) -> str:
+def _make_note(views: Sequence[RunView], metric: str) -> str:
     note = "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
     if metric == "judge":
         judges = sorted({view.judge for view in views if view.judge})
@@ -240,7 +240,7 @@ def _list_files(views: Sequence[RunView]) -> Iterator[Table]:
         yield Table("Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note)
 
 
-def _count_programs(views: Sequence[RunView]) -> Iterator[Table]:
+def _count_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
     """Count the outcomes of the programs in PoT and ICoT, which explain most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()

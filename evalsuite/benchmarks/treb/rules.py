@@ -31,7 +31,7 @@ PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
 
 def list_broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """List the rules that an answer breaks."""
-    return [rule for rule in rules if not _keeps_rule(answer.strip(), rule)]
+    return [rule for rule in rules if not _is_rule_kept(answer.strip(), rule)]
 
 
 def find_published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
@@ -40,17 +40,17 @@ def find_published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
-    rules: Sequence[Mapping[str, Any]] | None = _read_published().get(digest)
+    rules: Sequence[Mapping[str, Any]] | None = _read_published_rules().get(digest)
     return rules
 
 
 @cache
-def _read_published() -> Mapping[str, Any]:
+def _read_published_rules() -> Mapping[str, Any]:
     rules: Mapping[str, Any] = read_json(PUBLISHED, dict)["rules"]
     return rules
 
 
-def _keeps_rule(answer: str, rule: Mapping[str, Any]) -> bool:
+def _is_rule_kept(answer: str, rule: Mapping[str, Any]) -> bool:
     try:
         return _CHECKS[rule["check"]](answer, rule)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -105,5 +105,5 @@ _CHECKS: dict[str, Callable[[str, Mapping[str, Any]], bool]] = {
     "words": lambda answer, rule: _is_within(len(answer.split()), rule),
     "count": lambda answer, rule: _is_within(answer.count(rule["of"]), rule),
     "items": _has_valid_items,
-    "any": lambda answer, rule: any(_keeps_rule(answer, each) for each in rule["rules"]),
+    "any": lambda answer, rule: any(_is_rule_kept(answer, each) for each in rule["rules"]),
 }

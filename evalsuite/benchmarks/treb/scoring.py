@@ -27,9 +27,9 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
-from evalsuite.judges.forms import Likert, read_score
+from evalsuite.judges.forms import Likert, parse_aspect_score
 from evalsuite.judges.judgements import sign_scores, write_signature
-from evalsuite.judges.parsing import remove_thoughts
+from evalsuite.judges.parsing import remove_reasoning
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, compute_bleu_of_tokens, rouge_l, split_jieba_tokens, stem_words
@@ -135,11 +135,11 @@ def read_mark(text: str) -> float:
 
     The message of a ValueError tells the judge how to give a mark.
     """
-    text = remove_thoughts(text)
+    text = remove_reasoning(text)
     boxed = find_last_answer(text)
     if boxed is None and re.search(r"score|mark|rating", text, re.IGNORECASE):
         with suppress(ValueError):
-            return read_score(text, Likert("", 0, BEST, name="score"))
+            return parse_aspect_score(text, Likert("", 0, BEST, name="score"))
     written, slash, best = (boxed or "").partition("/")
     number = parse_number(written) if not slash or best.strip() == str(BEST) else None
     if number is None or number.unit or not 0 <= number.value <= BEST:
@@ -184,20 +184,20 @@ def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float |
     return {name: Score(0.0, note) if note else measure(answer, target) for name, measure in measured.items()}
 
 
-def released_exact_match(prediction: str, reference: str) -> float:
+def compute_released_exact_match(prediction: str, reference: str) -> float:
     """Return 1.0 if each capital letter A to Z occurs equally often in both texts, otherwise 0.0."""
     counts = ([text.count(letter) for letter in string.ascii_uppercase] for text in (prediction, reference))
     return float(next(counts) == next(counts))
 
 
-def released_bleu(prediction: str, reference: str) -> float:
+def compute_released_bleu(prediction: str, reference: str) -> float:
     """Return sacrebleu's sentence BLEU in [0, 1]; Chinese texts are split by jieba."""
     if not CHINESE.search(reference):
         return compute_bleu_of_tokens(prediction, reference)
     return compute_bleu_of_tokens(" ".join(split_jieba_tokens(prediction)), " ".join(split_jieba_tokens(reference)))
 
 
-def released_rouge_l(prediction: str, reference: str) -> float:
+def compute_released_rouge_l(prediction: str, reference: str) -> float:
     """Return the F-measure of the longest common subsequence of words."""
     if not CHINESE.search(reference):
         answered, wanted = (stem_words(WORDS.findall(text.lower())) for text in (prediction, reference))
@@ -227,7 +227,7 @@ def _compute_f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing
 
 
 MEASURES = {
-    "rouge_l_released": released_rouge_l,
-    "bleu_released": released_bleu,
-    "exact_match_released": released_exact_match,
+    "rouge_l_released": compute_released_rouge_l,
+    "bleu_released": compute_released_bleu,
+    "exact_match_released": compute_released_exact_match,
 }

@@ -20,7 +20,7 @@ from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Sandbox, TableFile
-from evalsuite.solvers.program_text import unbox_answer
+from evalsuite.solvers.program_text import remove_box
 from evalsuite.solvers.programs import interleaved, program_of_thought
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ CHARACTERS_PER_TOKEN = 4  # Average number of characters per token in English te
 
 
 @dataclass(frozen=True, slots=True)
-class WordsSolver:
+class TcotSolver:
     """TCoT: one call, with each table as text of at most `limit` characters."""
 
     limit: int
@@ -43,24 +43,24 @@ class WordsSolver:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Send one request; `facts["json"]` of the transcript tells whether the answer has the requested JSON form."""
-        tables = await run_in_thread(self._write_tables, sample)
-        instructions = IN_WORDS if asks_for_json(sample) else SUMMARY
+        tables = await run_in_thread(self._format_tables, sample)
+        instructions = IN_WORDS if should_be_json(sample) else SUMMARY
         prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
         if not tables:  # Questions of language understanding are sent unchanged.
             prompt = [Message("user", str(sample.input))]
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
-        if asks_for_json(sample):
+        if should_be_json(sample):
             answer, is_json = read_answer(completion.text)
             facts |= {"json": "found" if is_json else "missing"}
         messages = (*prompt, Message("assistant", completion.text))
         return Transcript(answer, messages, completion.reasoning, facts=facts)
 
-    def _write_tables(self, sample: Sample) -> list[str]:
+    def _format_tables(self, sample: Sample) -> list[str]:
         mode = sample.tags["mode"]
         form = "html" if mode == "tcot_html" else "markdown"
         return [
-            write_table(self.cache.read_table(source), source[form], mode, self.limit)
+            format_table(self.cache.read_table(source), source[form], mode, self.limit)
             for source in sample.metadata["tables"]
         ]
 
@@ -95,7 +95,7 @@ def make_solver(setup: Setup) -> ModeSolver:
     usual = "treb-2025" if setup.data is not None else "own"
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
-    words = WordsSolver(half, params, cache)
+    words = TcotSolver(half, params, cache)
     program = program_of_thought(prompt=_make_program_prompt(PROGRAM, half), sandbox=sandbox, **shared)
     rounds = interleaved(rounds=ROUNDS, prompt=_make_program_prompt(_ROUNDS_TEXT, half), sandbox=sandbox, **shared)
     modes: dict[str, Solver] = {**dict.fromkeys(TEXT_MODES, words), "tcot": words, "pot": program, "icot": rounds}
@@ -106,7 +106,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
     """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several."""
     return {
         f"df{number}" if number > 1 else "df": TableFile(
-            Path(source["csv"]) if is_large_table(source) else cache.read_table(source).write_csv().encode(),
+            Path(source["csv"]) if is_large_table(source) else cache.read_table(source).format_csv().encode(),
             source["header_rows"],
         )
         for number, source in enumerate(sample.metadata["tables"], 1)
@@ -161,21 +161,21 @@ REMINDER = "Now begin: say in one sentence what you do, then write the ```python
 COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
 
 
-def asks_for_json(sample: Sample) -> bool:
+def should_be_json(sample: Sample) -> bool:
     """Tell whether a TCoT answer must be a JSON object; this holds for questions with a table, except summaries."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
-def write_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
+def format_table(table: SourceTable, syntax: str, mode: str, limit: int) -> str:
     """Write a table for TCoT in at most `limit` characters; a large table is cut to at most 50 rows.
 
     A small table is written as the record's own text `written`, if this text is not empty and fits.
     """
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
-    if small and written and len(written) <= limit:
-        return written
+    if small and syntax and len(syntax) <= limit:
+        return syntax
     shown = table if small else table.limit_rows(FIRST_ROWS)
-    write = SourceTable.write_html if mode == "tcot_html" else SourceTable.write_markdown
+    write = SourceTable.format_html if mode == "tcot_html" else SourceTable.format_markdown
     text = write(shown)
     while len(text) > limit and shown.rows:
         # Rows differ in length, so estimate the number of rows that fit, and drop at least one row.
@@ -213,8 +213,8 @@ def read_answer(text: str) -> tuple[str, bool]:
         for value in reversed(find_json_objects(written)):
             if "answer" in value:
                 with suppress(RecursionError):  # Ignore lists that are nested too deeply to be an answer.
-                    return unbox_answer(_write_value(value["answer"])), True
-    return unbox_answer(text.strip()), False
+                    return remove_box(_format_value(value["answer"])), True
+    return remove_box(text.strip()), False
 
 
 def find_json_objects(text: str) -> list[dict[str, Any]]:
@@ -232,9 +232,9 @@ def find_json_objects(text: str) -> list[dict[str, Any]]:
     return objects
 
 
-def _write_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_write_value, value))
+        return ", ".join(map(_format_value, value))
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     text: str = value

@@ -41,19 +41,19 @@ class SourceTable:
         """Return the table with at most this many rows of data."""
         return replace(self, rows=self.rows[:rows])
 
-    def write_markdown(self) -> str:
+    def format_markdown(self) -> str:
         """Write a pipe table; header rows after the first become data rows, because the syntax allows one header."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
-        return "\n".join([*map(_write_row, top), rule, *map(_write_row, (*below, *self.rows))])
+        return "\n".join([*map(_format_row, top), rule, *map(_format_row, (*below, *self.rows))])
 
-    def write_html(self) -> str:
+    def format_html(self) -> str:
         """Write a `<table>` with the header rows in its `<thead>`."""
-        head = f"<thead>{''.join(_write_html_row(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
-        body = "".join(_write_html_row(cells, "td") for cells in self.rows)
+        head = f"<thead>{''.join(_make_html_row(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
+        body = "".join(_make_html_row(cells, "td") for cells in self.rows)
         return f"<table>{head}<tbody>{body}</tbody></table>"
 
-    def write_csv(self) -> str:
+    def format_csv(self) -> str:
         """Write comma-separated values."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows((*self.header, *self.rows))
@@ -70,7 +70,7 @@ def parse_csv(text: str, header_rows: int) -> SourceTable:
     return _make_table(lines, header_rows)
 
 
-def read_beginning(path: Path, header_rows: int, rows: int) -> SourceTable:
+def read_first_rows(path: Path, header_rows: int, rows: int) -> SourceTable:
     """Read the first rows of a large CSV file, and count the remaining rows."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -100,7 +100,7 @@ def _make_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable
     return SourceTable(full[:header_rows], full[header_rows:])
 
 
-def _write_row(cells: Iterable[str]) -> str:
+def _format_row(cells: Iterable[str]) -> str:
     shown = (_join_lines(cell).replace("|", r"\|") for cell in cells)
     return f"| {' | '.join(shown)} |"
 
@@ -112,7 +112,7 @@ def _split_cells(line: str) -> list[str]:
     return [cell.strip().replace(r"\|", "|") for cell in _BAR.split(inner)]
 
 
-def _write_html_row(cells: Iterable[str], tag: str) -> str:
+def _make_html_row(cells: Iterable[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(_join_lines(cell), quote=False)}</{tag}>' for cell in cells)}</tr>"
 
 
@@ -150,7 +150,7 @@ class TableCache:
                 self._tables.move_to_end(key)
                 return self._tables[key][0]
             if is_large_table(source):
-                table, size = read_beginning(Path(path), header_rows, FIRST_ROWS), 0
+                table, size = read_first_rows(Path(path), header_rows, FIRST_ROWS), 0
             else:
                 text = read_text(Path(path))
                 table, size = _parse_table(text, header_rows, path), len(text)

@@ -22,7 +22,7 @@ from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, select_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
     parser.add_argument(
         "--per-template",
-        type=whole_number(1),
+        type=make_int_parser(1),
         metavar="N",
         help="maximum number of questions of each template in head, torso and tail each; by default as many as are "
         "needed for 1,000 questions in each (3,000 for dbpedia)",
@@ -63,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates by predicate, for dbpedia")
     parser.add_argument(
         "--draft",
-        type=whole_number(1),
+        type=make_int_parser(1),
         metavar="N",
         help="for dbpedia: have --model draft templates for the N commonest predicates without one, and write all "
         "templates to --to in place of questions",
@@ -71,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model_options(parser, required=False)
 
 
-def run(args: Namespace) -> int:
+def run_build(args: Namespace) -> int:
     """Build the questions and report their number."""
     origin = SOURCES[args.source]
     if args.draft and (args.source != "dbpedia" or not args.model):
@@ -95,12 +95,12 @@ def run(args: Namespace) -> int:
         if not count:
             problem = "no template with a question for each of head, torso and tail"
             raise DatasetError(args.folder, "", problem, "a larger dump")
-        page = _write_stats(args.source, args.seed, selection, source.partitions, source.dropped)
+        page = _format_stats(args.source, args.seed, selection, source.partitions, source.dropped)
         write_atomically(page, get_stats_path(args.to), folder)
         if source.template_popularity:
-            table = _write_predicates(selection, source.template_popularity, source.partitions["predicate"])
+            table = _format_predicates(selection, source.template_popularity, source.partitions["predicate"])
             write_atomically(table, get_predicates_path(args.to), folder)
-        write_atomically(_write_published_file(selection, source.partitions), args.to, folder)
+        write_atomically(_format_questions(selection, source.partitions), args.to, folder)
     sys.stdout.write(f"{count:,} questions in {args.to}, counted in {get_stats_path(args.to)}\n")
     return 0
 
@@ -138,16 +138,16 @@ SOURCES = {
 }
 
 
-def _write_published_file(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+def _format_questions(selection: Selection, partitions: Mapping[str, Partition]) -> str:
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
     Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of popularity
     that belongs to more popular entities of the same type. Several right answers form a list.
     """
-    return "{\n" + ",\n".join(_write_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
+    return "{\n" + ",\n".join(_format_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 
 
-def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
+def _format_predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
         if any(buckets.values()):
@@ -156,7 +156,7 @@ def _write_predicates(selection: Selection, popularity: Mapping[str, int], cut: 
     return "\n".join(lines) + "\n"
 
 
-def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
+def _format_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
     questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
 
     def find_rank(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
@@ -170,7 +170,7 @@ def _write_bucket(selection: Selection, partitions: Mapping[str, Partition], buc
     return f' "{bucket}": [\n{{}}\n ]'.format(",\n".join(lines)) if lines else f' "{bucket}": []'
 
 
-def _write_stats(
+def _format_stats(
     source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
 ) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, dropped templates."""
@@ -189,14 +189,14 @@ def _write_stats(
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
         "## Entities by popularity",
         "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
-        _write_markdown_table(_ENTITIES, _list_entity_rows(partitions)),
+        _format_markdown_table(_ENTITIES, _list_entity_rows(partitions)),
         "## Questions",
         "The paper's Table 2.",
-        _write_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),
+        _format_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),
         "## Questions by template",
-        _write_markdown_table(("Template", "Head", "Torso", "Tail"), rows),
+        _format_markdown_table(("Template", "Head", "Torso", "Tail"), rows),
         "## Templates that ask nothing",
-        _write_markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
+        _format_markdown_table(("Template", "Reason"), [[f"`{name}`", reason] for name, reason in reasons.items()])
         if reasons
         else "None.",
     ]
@@ -213,14 +213,14 @@ def _list_entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
             least = f"{partition.find_lowest_popularity(bucket):,}" if share.entities else "-"
-            percents = _write_percent(share.entities, entities), _write_percent(share.popularity, partition.total)
+            percents = _format_percent(share.entities, entities), _format_percent(share.popularity, partition.total)
             rows.append([name, bucket, f"{share.entities:,}", *percents, least])
     return rows
 
 
-def _write_percent(part: int, whole: int) -> str:
+def _format_percent(part: int, whole: int) -> str:
     return f"{part / whole:.2%}" if whole else "-"
 
 
-def _write_markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _format_markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))

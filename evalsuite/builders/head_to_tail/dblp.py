@@ -15,9 +15,9 @@ from html.entities import name2codepoint
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
+from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, partition_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import decompress_file, find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, read_rows_as_table
+from evalsuite.builders.head_to_tail.workspace import Workspace, load_rows
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ class DblpSource(DumpSource):
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
         self._read_dump(find_dump_file(folder, FILES[0]))
-        self.partitions = {"person": cut_by_popularity(workspace, "person")}
+        self.partitions = {"person": partition_by_popularity(workspace, "person")}
 
-    def _write_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
-    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
+    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
         rows = self._workspace.run_sql("""
             SELECT id, name, kind, title, year, schools
             FROM thesis SEMI JOIN drawn USING (id)
@@ -101,11 +101,11 @@ class DblpSource(DumpSource):
         self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        with read_rows_as_table(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
+        with load_rows(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.run_sql(f"""
             CREATE TABLE person AS
-            SELECT name AS id, count(*) AS popularity, {self._write_lot_sql("name")} AS lot
+            SELECT name AS id, count(*) AS popularity, {self._make_draw_number_sql("name")} AS lot
             FROM credited GROUP BY name
         """)
         # Leave out people with a second thesis of the same kind, and people who share a name.

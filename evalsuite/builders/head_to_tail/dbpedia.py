@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import read_json, require_type
-from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity, draw_entities
+from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, draw_entities, partition_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, read_triples
 from evalsuite.builders.model_session import open_session
@@ -52,8 +52,8 @@ class DbpediaSource(DumpSource):
         self.dropped = read_dropped_templates(templates or TEMPLATES)
         self._read_dump(find_dump_file(folder, FILES[0]))
         self.partitions = {
-            "entity": cut_by_popularity(workspace, "entity"),
-            "predicate": cut_by_popularity(workspace, "predicate"),
+            "entity": partition_by_popularity(workspace, "entity"),
+            "predicate": partition_by_popularity(workspace, "predicate"),
         }
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
@@ -74,7 +74,7 @@ class DbpediaSource(DumpSource):
         more = {template: size * _MORE for template, size in sizes.items()}
         draw_entities(self._workspace, pool, self.partitions["entity"], more)
 
-    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
+    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
         values, ambiguous = self._load_values(), self._find_ambiguous()
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
@@ -96,7 +96,7 @@ class DbpediaSource(DumpSource):
         # A name with two successive underscores is an intermediate node of the extraction, not an entity.
         self._workspace.run_sql(f"""
             CREATE TABLE entity AS
-            SELECT id, count(*) AS popularity, {self._write_lot_sql("id")} AS lot
+            SELECT id, count(*) AS popularity, {self._make_draw_number_sql("id")} AS lot
             FROM (
                 SELECT subject AS id FROM triple
                 UNION ALL SELECT object FROM triple WHERE object IS NOT NULL AND object <> subject

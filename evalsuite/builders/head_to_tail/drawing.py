@@ -72,11 +72,11 @@ def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
         and all(is_text_answer(answer) for answer in answers)
-        and not reveals_answer(question, answers)
+        and not contains_answer(question, answers)
     )
 
 
-def reveals_answer(question: str, answers: Iterable[Answer]) -> bool:
+def contains_answer(question: str, answers: Iterable[Answer]) -> bool:
     """Tell whether the question contains an answer, even within a word, ignoring case, accents and punctuation."""
     plain, spelt = question.casefold(), _normalise_letters(question)
     texts = [str(answer) for answer in answers]
@@ -95,7 +95,7 @@ def _normalise_letters(text: str) -> str:
     return " ".join(re.findall(r"\w+", "".join(mark for mark in apart if not unicodedata.combining(mark))))
 
 
-def drop_repeats(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
+def drop_repeated_answers(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
     """Remove missing and repeated answers, keeping the order."""
     cleaned = (" ".join(answer.split()) if isinstance(answer, str) else answer for answer in answers)
     return tuple(dict.fromkeys(answer for answer in cleaned if answer not in {None, ""}))
@@ -108,19 +108,19 @@ def drop_repeats(answers: Iterable[Answer | None]) -> tuple[Answer, ...]:
 _MOST_IN_ORDER = 1_000_000
 
 
-def compute_lot(seed: int, *parts: str) -> int:
+def compute_draw_number(seed: int, *parts: str) -> int:
     """Compute a 64-bit pseudorandom number from the seed and some texts, by which entities are put in random order."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
-def write_lot_sql(seed: int, expression: str) -> str:
-    """Write SQL that computes `compute_lot` for an SQL expression of type text."""
+def make_draw_number_sql(seed: int, expression: str) -> str:
+    """Write SQL that computes `compute_draw_number` for an SQL expression of type text."""
     # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
-def cut_by_popularity(workspace: Workspace, entities: str) -> Partition:
+def partition_by_popularity(workspace: Workspace, entities: str) -> Partition:
     """Cut the entities of a relation into buckets by their column `popularity`."""
     return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
 
@@ -131,7 +131,7 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
     `pool` is a relation with the columns `template` (a template's id), `id`, `popularity` and `lot`.
     """
     salts = ", ".join(
-        f"({quote_sql(template.id)}, {compute_lot(workspace.seed, template.id)}::UBIGINT, {size})"
+        f"({quote_sql(template.id)}, {compute_draw_number(workspace.seed, template.id)}::UBIGINT, {size})"
         for template, size in sizes.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
@@ -158,7 +158,7 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
         workspace.run_sql("INSERT INTO pools SELECT DISTINCT template, bucket, true FROM drawn")
 
 
-def write_drawn_ids_sql(*templates: QuestionTemplate) -> str:
+def make_drawn_ids_sql(*templates: QuestionTemplate) -> str:
     """Write SQL for a relation of the `id`s of all entities drawn for these templates."""
     names = ", ".join(quote_sql(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
@@ -208,7 +208,7 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
 
 def _select_suitable(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
     for question, answers in asked:
-        clean = drop_repeats(answers)
+        clean = drop_repeated_answers(answers)
         if question and is_suitable_question(question, clean):
             yield question, clean
 
@@ -293,23 +293,23 @@ class DumpSource(QuestionSource):
         """)
         self._workspace.run_sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
         self._draw_entities(sizes)
-        return make_candidates(self._workspace, sizes, self._prepare_questions(sizes))
+        return make_candidates(self._workspace, sizes, self._make_question_lister(sizes))
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         for template, size in sizes.items():
-            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._write_pool_sql(template)})"
+            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_pool_sql(template)})"
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
 
-    def _write_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_pool_sql(self, template: QuestionTemplate) -> str:
         """Write the SQL of the entities that may have a value for the template."""
         raise NotImplementedError
 
     @abstractmethod
-    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         """Read the facts about the drawn entities."""
 
-    def _write_lot_sql(self, expression: str) -> str:
-        return write_lot_sql(self._workspace.seed, expression)
+    def _make_draw_number_sql(self, expression: str) -> str:
+        return make_draw_number_sql(self._workspace.seed, expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ def choose_questions(
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw_questions(sizes)
-        cap = per_template or find_question_cap([_count_scarcest(buckets) for buckets in drawn.values()], target)
+        cap = per_template or find_question_cap([_count_fewest(buckets) for buckets in drawn.values()], target)
         lacking = [template for template, buckets in drawn.items() if _can_draw_more(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)
@@ -351,13 +351,13 @@ def find_question_cap(available: Sequence[int], target: int) -> int:
     return target
 
 
-def _count_scarcest(buckets: Mapping[str, CandidateList]) -> int:
+def _count_fewest(buckets: Mapping[str, CandidateList]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
 def _can_draw_more(buckets: Mapping[str, CandidateList], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
-    return _count_scarcest(buckets) < allowed
+    return _count_fewest(buckets) < allowed
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, cut_by_popularity
+from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, partition_by_popularity
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_json_rows
 
@@ -118,12 +118,12 @@ class GoodreadsSource(DumpSource):
         with read_json_rows(workspace, authors, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
             workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
         self._read_books(find_dump_file(folder, BOOKS))
-        self.partitions = {"book": cut_by_popularity(workspace, "book")}
+        self.partitions = {"book": partition_by_popularity(workspace, "book")}
 
-    def _write_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM book WHERE {_BOOKS[template]})"
 
-    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
+    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
         books = self._load_books()
         names = dict(
             self._workspace.run_sql("""
@@ -152,7 +152,7 @@ class GoodreadsSource(DumpSource):
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
                        nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
                        coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
-                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._write_lot_sql("book_id")} AS rank,
+                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._make_draw_number_sql("book_id")} AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
@@ -161,7 +161,7 @@ class GoodreadsSource(DumpSource):
         # to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
-            SELECT book AS id, popularity, {self._write_lot_sql("book")} AS lot,
+            SELECT book AS id, popularity, {self._make_draw_number_sql("book")} AS lot,
                    lower(name) AS called, year, series, publisher, pages, isbn13, isbn10, authors
             FROM edition JOIN (
                 SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from evalsuite.builders.head_to_tail.drawing import (
     DumpSource,
     QuestionTemplate,
-    compute_lot,
+    compute_draw_number,
     count_namesakes,
-    cut_by_popularity,
-    write_drawn_ids_sql,
+    make_drawn_ids_sql,
+    partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
@@ -88,7 +88,7 @@ class Title:
     def has_usable_year(self) -> bool:
         return self.year is not None and self.year <= LAST_YEAR
 
-    def write_name(self) -> str | None:
+    def format_name(self) -> str | None:
         """Return the name, with the year if other titles share the name; None if other titles share name and year."""
         if self.namesakes == 1:
             return f'"{self.name}"'
@@ -101,7 +101,7 @@ class Title:
             # The question must not reveal the year, so the name alone must identify the title.
             verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
             return f'In which year did the {kind} "{self.name}" {verb}?' if self.namesakes == 1 else None
-        name = self.write_name()
+        name = self.format_name()
         if name is None:
             return None
         if template == RUNNING_TIME:
@@ -202,19 +202,19 @@ class ImdbSource(DumpSource):
         self._read_titles()
         self._read_people()
         self.partitions = {
-            "title": cut_by_popularity(workspace, "asked"),
-            "person": cut_by_popularity(workspace, "fame"),
+            "title": partition_by_popularity(workspace, "asked"),
+            "person": partition_by_popularity(workspace, "fame"),
         }
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
 
-    def _write_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_pool_sql(self, template: QuestionTemplate) -> str:
         if template in _TITLES:
             return f"(FROM asked WHERE {_TITLES[template]})"
         return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PEOPLE[template]}) USING (id))"
 
-    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         wanted = [sizes.get(template, 0) for template in _CREDITS]
         if wanted != self._credits_read:
             self._read_credits()
@@ -232,7 +232,7 @@ class ImdbSource(DumpSource):
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
                        TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
                        TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
-                       coalesce(votes, 1) AS popularity, {self._write_lot_sql("tconst")} AS lot
+                       coalesce(votes, 1) AS popularity, {self._make_draw_number_sql("tconst")} AS lot
                 FROM {stream} LEFT JOIN rating USING (tconst)
                 WHERE primaryTitle IS NOT NULL
             """)
@@ -251,7 +251,7 @@ class ImdbSource(DumpSource):
         self._workspace.run_sql(f"""
             CREATE TABLE fame AS
             SELECT person AS id, sum(popularity)::BIGINT AS popularity,
-                   {self._write_lot_sql("person")} AS lot
+                   {self._make_draw_number_sql("person")} AS lot
             FROM (SELECT id AS person, unnest(string_split(works, ',')) AS id FROM person) JOIN asked USING (id)
             GROUP BY person
         """)
@@ -265,14 +265,14 @@ class ImdbSource(DumpSource):
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
-                FROM {stream} SEMI JOIN {write_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
+                FROM {stream} SEMI JOIN {make_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
         with self._stream_file("title.principals", wanted) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
-                FROM {stream} SEMI JOIN {write_drawn_ids_sql(CHARACTER)} ON id = tconst
+                FROM {stream} SEMI JOIN {make_drawn_ids_sql(CHARACTER)} ON id = tconst
                 WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
             """)
 
@@ -322,7 +322,7 @@ class LoadedFacts:
     def _ask_about_characters(self, entity: str) -> Iterator[RawQuestion]:
         title, parts = self._titles[entity], self._parts.get(entity, {})
         seed = self._workspace.seed
-        for role in sorted(parts, key=lambda role: compute_lot(seed, CHARACTER.id, entity, role)):
+        for role in sorted(parts, key=lambda role: compute_draw_number(seed, CHARACTER.id, entity, role)):
             if is_character(role):
                 yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
 
@@ -340,7 +340,7 @@ class LoadedFacts:
             **{kind: find_only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
             KNOWN_FOR: [] if None in works else [work.name for work in works if work],
         }
-        return Person(name, self._titles[best].write_name()).write_question(template), answers[template]
+        return Person(name, self._titles[best].format_name()).write_question(template), answers[template]
 
     def _list_names(self, people: str | None) -> list[Answer | None]:
         """Return the people's names, or nothing if a name is unknown, because the answers would be incomplete."""

@@ -13,8 +13,8 @@ from evalsuite.builders.head_to_tail.drawing import (
     DumpSource,
     QuestionTemplate,
     count_namesakes,
-    cut_by_popularity,
-    write_drawn_ids_sql,
+    make_drawn_ids_sql,
+    partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
@@ -119,15 +119,15 @@ class MagSource(DumpSource):
         self._read_venues("journal", "Journals", "Publisher", "CreatedDate")
         self._read_papers()
         self.partitions = {
-            entities: cut_by_popularity(workspace, f"(FROM {entities} WHERE up_to_date)")
+            entities: partition_by_popularity(workspace, f"(FROM {entities} WHERE up_to_date)")
             for entities in ("conference", "journal", "paper")
         }
 
-    def _write_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_pool_sql(self, template: QuestionTemplate) -> str:
         condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
-    def _prepare_questions(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         papers, authors = self._load_papers(), self._load_authors()
         venues = {template: self._load_venues(template) for template in _VENUES if template in sizes}
 
@@ -157,7 +157,7 @@ class MagSource(DumpSource):
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
                        {answer} AS answer, {issn} AS issn,
-                       coalesce(CitationCount, 0) AS popularity, {self._write_lot_sql(number)} AS lot,
+                       coalesce(CitationCount, 0) AS popularity, {self._make_draw_number_sql(number)} AS lot,
                        name IS NOT NULL AND coalesce(regexp_extract({date}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
                        AS up_to_date
                 FROM {stream}
@@ -173,7 +173,7 @@ class MagSource(DumpSource):
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_CALLED} AS called, Year AS year,
                        coalesce(CitationCount, 0) AS popularity,
-                       {self._write_lot_sql("PaperId")} AS lot,
+                       {self._make_draw_number_sql("PaperId")} AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
                        OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
                        Doi IS NOT NULL AS has_doi
@@ -187,7 +187,7 @@ class MagSource(DumpSource):
             shown = f"""
                 SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN {write_drawn_ids_sql(*_PAPERS)} ON id = PaperId
+                FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPERS)} ON id = PaperId
             """
             rows = count_namesakes(self._workspace, shown, "paper")
         return {id_: Paper(*columns) for id_, *columns in rows}
@@ -200,7 +200,7 @@ class MagSource(DumpSource):
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE authorship AS
                 SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
-                FROM {stream} SEMI JOIN {write_drawn_ids_sql(AUTHOR)} ON id = PaperId
+                FROM {stream} SEMI JOIN {make_drawn_ids_sql(AUTHOR)} ON id = PaperId
                 GROUP BY PaperId, AuthorId
             """)
         columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
@@ -221,7 +221,7 @@ class MagSource(DumpSource):
         """Map each drawn entity's id to its name, its answer, and the number of entities with the same name."""
         shown = f"""
             SELECT id, name, {_VENUES[template][0]} AS answer, lower(name) AS called, NULL AS year
-            FROM {template.entities} SEMI JOIN {write_drawn_ids_sql(template)} USING (id)
+            FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)
         """
         everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"
         rows = count_namesakes(self._workspace, shown, everyone)

@@ -121,7 +121,7 @@ def read_tsv(
         raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_check_row, types=types)
-    relation = partial(_write_csv_reader_sql, delimiter="\t", types=types)
+    relation = partial(_make_csv_reader_sql, delimiter="\t", types=types)
     with _stream_dump(workspace, path, check_line_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
         yield stream
 
@@ -135,13 +135,13 @@ def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) 
     blocks = replace_surrogates(check_line_lengths(decompress_file(path, workspace.progress.advance)))
     # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
     # memory. The delimiter cannot occur in JSON.
-    table = partial(_write_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
+    table = partial(_make_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
 
-    def write_relation(file: str) -> str:
+    def make_relation(file: str) -> str:
         return f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
 
-    return _stream_dump(workspace, path, blocks, write_relation, partial(_check_object, fields=fields))
+    return _stream_dump(workspace, path, blocks, make_relation, partial(_check_object, fields=fields))
 
 
 def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
@@ -152,15 +152,15 @@ def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = drop_comments(check_line_lengths(decompress_file(path, workspace.progress.advance)))
-    relation = partial(_write_csv_reader_sql, delimiter=" ", types=types)
+    relation = partial(_make_csv_reader_sql, delimiter=" ", types=types)
     return _stream_dump(workspace, path, blocks, relation, _check_triple)
 
 
-def read_rows_as_table(
+def load_rows(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
     """Read rows without tabs and line ends as a table; yield SQL for the FROM clause of exactly one query."""
-    return workspace.open_stream(_write_blocks(rows), partial(_write_csv_reader_sql, delimiter="\t", types=columns))
+    return workspace.open_stream(_encode_rows(rows), partial(_make_csv_reader_sql, delimiter="\t", types=columns))
 
 
 @contextmanager
@@ -184,14 +184,14 @@ def _stream_dump(
         raise (find_malformed_line(path, check, skip) or error) from error
 
 
-def _write_blocks(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
+def _encode_rows(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
     rows = iter(rows)
     while batch := list(islice(rows, 1000)):
         lines = ("\t".join("\\N" if value is None else str(value) for value in row) for row in batch)
         yield ("\n".join(lines) + "\n").encode()
 
 
-def _write_csv_reader_sql(file: str, delimiter: str, types: Mapping[str, str]) -> str:
+def _make_csv_reader_sql(file: str, delimiter: str, types: Mapping[str, str]) -> str:
     columns = ", ".join(f"{quote_sql(name)}: {quote_sql(kind)}" for name, kind in types.items())
     nulls = ", ".join(map(quote_sql, _NULLS))
     return (

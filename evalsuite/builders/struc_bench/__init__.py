@@ -11,8 +11,8 @@ __all__ = ["add_arguments", "run"]
 BuildStep = tuple[str, str, "Callable[[ArgumentParser], None]", "Callable[[Namespace], int]"]
 """A one-line summary, a description, the function that adds the step's options, and the function that runs the step."""
 STEPS: dict[str, BuildStep] = {
-    "rotowire": (rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run),
-    "files": (files.WHAT, files.ABOUT, files.add_arguments, files.run),
+    "rotowire": (rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run_build),
+    "files": (files.WHAT, files.ABOUT, files.add_arguments, files.run_build),
     "texts": (texts.TEXTS_WHAT, texts.TEXTS_ABOUT, texts.add_text_arguments, texts.run_texts),
     "format-cot": (texts.FORMAT_COT_WHAT, texts.FORMAT_COT_ABOUT, texts.add_format_cot_arguments, texts.run_format_cot),
     "statistics": (files.STATISTICS_WHAT, files.STATISTICS_ABOUT, files.add_statistics_arguments, files.run_statistics),
@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         step.set_defaults(step=run_step)
 
 
-def run(args: Namespace) -> int:
+def run_command(args: Namespace) -> int:
     """Run the step."""
     step: Callable[[Namespace], int] = args.step
     return step(args)

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, find_format, read_items, write_items
+from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, encode_items, find_format, read_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
@@ -23,11 +23,11 @@ from evalsuite.output.reports.section import Cell, Column, Table
 NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}
 
 
-def check_file_name(target: Path, written: Format) -> None:
+def check_file_name(target: Path, syntax: Format) -> None:
     """Check that a file's name shows the format of its items, because readers infer the format from the name."""
-    if target.suffix != ".json" or find_format(target) != written:
+    if target.suffix != ".json" or find_format(target) != syntax:
         raise SettingsError(
-            f"--to {target}: the file name must show the format of the items; call it {NAMES[written]} or similar"
+            f"--to {target}: the file name must show the format of the items; call it {NAMES[syntax]} or similar"
         )
 
 
@@ -48,14 +48,14 @@ class Fragment:
     unfit: str = ""  # The reason why the markup is unusable; empty if the extraction found no defect.
 
 
-def find_defect(fragment: Fragment, written: Format) -> str:
+def find_defect(fragment: Fragment, syntax: Format) -> str:
     """Return the reason why a table cannot be an item; empty if the table is suitable."""
     if fragment.unfit:
         return fragment.unfit
     try:
-        if not any(any(table.cells) for table in read_tables(fragment.markup, written)):
+        if not any(any(table.cells) for table in read_tables(fragment.markup, syntax)):
             return "no cell with text can be read"
-        score = table_score(fragment.markup, fragment.markup, format=written)
+        score = table_score(fragment.markup, fragment.markup, format=syntax)
     except ScoringError as error:
         return str(error)
     if score.value != 1.0:
@@ -152,7 +152,7 @@ def _describe_table(table: CellGrid, place: int, count: int) -> Iterator[str]:
     if table.name:
         yield f"The caption: {table.name}"
     rows, head = list(table.rows), table.head_rows
-    while len(rows) > 1 and _spans_row(rows[0]):
+    while len(rows) > 1 and _is_heading_row(rows[0]):
         yield f"Across all columns: {rows.pop(0)[0]}"
         head -= 1
     head = head if 0 < head < len(rows) else 1
@@ -160,10 +160,10 @@ def _describe_table(table: CellGrid, place: int, count: int) -> Iterator[str]:
     rows = rows[head:]
     yield f"The columns: {'; '.join(name or '(no name)' for name in columns)}."
     for row in rows:
-        yield f"Across all columns: {row[0]}" if _spans_row(row) else _describe_row(row, columns)
+        yield f"Across all columns: {row[0]}" if _is_heading_row(row) else _describe_row(row, columns)
 
 
-def _spans_row(row: Sequence[str]) -> bool:
+def _is_heading_row(row: Sequence[str]) -> bool:
     return len(row) > 1 and bool(row[0]) and len(set(row)) == 1
 
 
@@ -216,7 +216,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(args: Namespace) -> int:
+def run_build(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
     targets = _list_targets(args.to)
     paths = _list_sources(args.folder, targets)
@@ -229,7 +229,7 @@ def run(args: Namespace) -> int:
         raise DatasetError(args.folder, "", f"no table that can be used ({counted})", "at least one")
     for written, items in built.items.items():
         with open_build_folder(targets[written]) as folder:
-            write_atomically(write_items(items), targets[written], folder)
+            write_atomically(encode_items(items), targets[written], folder)
         sys.stdout.write(f"{write_count(len(items), 'item')} in {targets[written]}\n")
     sys.stdout.write(f"{counted}, {write_count(len(paths), 'file')} read\n")
     return 0
@@ -268,17 +268,17 @@ def _build_items(paths: Iterable[Path], folder: Path, progress: BuildProgress) -
     return built
 
 
-def _add_items(text: str, name: str, written: Format, built: BuiltItems) -> None:
-    fragments = list(CUT[written](text))
+def _add_items(text: str, name: str, syntax: Format, built: BuiltItems) -> None:
+    fragments = list(CUT[syntax](text))
     if not fragments:
         built.left_out[name] = "it has no table"
     for fragment in fragments:
-        if reason := find_defect(fragment, written):
+        if reason := find_defect(fragment, syntax):
             built.left_out[f"{name}, line {fragment.line}"] = reason
         else:
-            tables = [table for table in read_tables(fragment.markup, written) if any(table.cells)]
-            item = TableItem(INSTRUCTIONS[written], describe_tables(tables), fragment.markup)
-            built.items.setdefault(written, []).append(item)
+            tables = [table for table in read_tables(fragment.markup, syntax) if any(table.cells)]
+            item = TableItem(INSTRUCTIONS[syntax], describe_tables(tables), fragment.markup)
+            built.items.setdefault(syntax, []).append(item)
 
 
 STATISTICS_WHAT = "items, format, mean rows and columns of files of items, as Markdown"
@@ -293,12 +293,12 @@ COLUMNS = (Column("Files"), Column("Format"), *COUNTS, Column("Rows", "number", 
 NOTE = "Rows and columns: means over all tables of the items, including rows and columns of names."
 
 
-def count_items(written: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
+def count_items(syntax: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
     """Return format, counts of items and tables, and mean rows and columns per table (None if no table exists)."""
-    tables = [table for item in (*test, *train) for table in read_tables(item.output, written)]
+    tables = [table for item in (*test, *train) for table in read_tables(item.output, syntax)]
     sizes = zip(*((len(table.rows), table.width) for table in tables), strict=True)
     means: list[Cell] = [fmean(counts) for counts in sizes] or [None, None]
-    return [FORMAT_NAMES[written], len(train), len(test), len(tables), *means]
+    return [FORMAT_NAMES[syntax], len(train), len(test), len(tables), *means]
 
 
 def add_statistics_arguments(parser: ArgumentParser) -> None:

@@ -14,9 +14,9 @@ from evalsuite.benchmarks.dataset_files import read_field, read_json, require_ty
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
 from evalsuite.builders.building import open_build_folder, write_atomically
-from evalsuite.builders.sheets import read_rows, write_rows
+from evalsuite.builders.sheets import format_rows, parse_rows
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.metrics.tables import FORMATS
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
@@ -45,7 +45,7 @@ def add_sheet_arguments(parser: ArgumentParser) -> None:
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the CSV file to write")
-    parser.add_argument("--outputs", type=whole_number(1), metavar="N", help="number of outputs (default: all)")
+    parser.add_argument("--outputs", type=make_int_parser(1), metavar="N", help="number of outputs (default: all)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of choice and order (default: 0)")
 
 
@@ -72,7 +72,7 @@ def run_sheet(args: Namespace) -> int:
         if output in chosen
     }
     with open_build_folder(args.to) as build:
-        rows = write_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen])
+        rows = format_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen])
         write_atomically(rows, args.to, build)
         write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, build)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
@@ -124,7 +124,7 @@ def run_ratings(args: Namespace) -> int:
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """Read one person's ratings as records of `human_scores.json`; `outputs` gives sample and model by output id."""
     ratings: dict[str, dict[str, Any]] = {}
-    for line, row in read_rows(path, (ID, *ASPECTS, *ERROR_TYPES)):
+    for line, row in parse_rows(path, (ID, *ASPECTS, *ERROR_TYPES)):
         output = row[ID].strip()
         if output not in outputs or output in ratings:
             problem = f"output {output!r}{' again' if output in ratings else ''}"

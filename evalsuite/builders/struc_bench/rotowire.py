@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
-from evalsuite.benchmarks.struc_bench.items import TableItem, write_items
+from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError
@@ -38,7 +38,7 @@ class Game:
     tables: tuple[CellGrid, ...]
 
 
-def write_tables(tables: Iterable[CellGrid]) -> str:
+def format_tables(tables: Iterable[CellGrid]) -> str:
     """Write tables as raw text, separated by blank lines."""
     return "\n\n".join(
         write_table([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
@@ -205,7 +205,7 @@ def _read_box_scores(path: Path) -> Iterator[Game]:
 
 def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
     lines = {
-        side: _read_values(read_field(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
+        side: _format_values(read_field(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
         for side in SIDES
     }
     cities = [line.get("TEAM-CITY", "") for line in lines.values()]
@@ -228,7 +228,7 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
     return _make_table("Team", TEAM, rows, mentioned)
 
 
-def _read_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
+def _format_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
     """Return a line's values as text; absent values are left out, and whole numbers may be JSON numbers."""
     values = {
         key: str(value) if type(value) is int else require_type(value, str, path, f"{where}, {key!r}").strip()
@@ -257,7 +257,7 @@ def _read_players(columns: dict[str, Any], path: Path, where: str) -> Rows:
         if lacking := sorted(key for key, column in figures.items() if number not in column):
             expected = "a value for every row of 'PLAYER_NAME'"
             raise DatasetError(path, f"{where}, {lacking[0]!r}", f"no row {number!r}", expected)
-        values = _read_values({key: column[number] for key, column in figures.items()}, path, where)
+        values = _format_values({key: column[number] for key, column in figures.items()}, path, where)
         if player:
             rows[player] = values
     return rows
@@ -331,7 +331,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(args: Namespace) -> int:
+def run_build(args: Namespace) -> int:
     """Build the items, and report their number."""
     check_file_name(args.to, "markdown")
     files = _list_source_files(args.source)
@@ -342,13 +342,13 @@ def run(args: Namespace) -> int:
             progress.begin_stage(path.name)
             for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
                 if any(any(table.cells) and min(len(table.rows), table.width) > larger_than for table in game.tables):
-                    items.append(TableItem(INSTRUCTION, game.text, write_tables(game.tables)))
+                    items.append(TableItem(INSTRUCTION, game.text, format_tables(game.tables)))
                 else:
                     passed_over += 1
             progress.advance(path.stat().st_size)
         if not items:
             raise DatasetError(args.source, "", f"no game with {wanted}", "at least one")
-        write_atomically(write_items(items), args.to, folder)
+        write_atomically(encode_items(items), args.to, folder)
     sys.stdout.write(
         f"{write_count(len(items), 'item')} in {args.to}; "
         f"{write_count(passed_over, 'game')} passed over for lack of {wanted}\n"

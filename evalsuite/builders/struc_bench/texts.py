@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.struc_bench.items import TableItem, read_items, write_instruction, write_items
+from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read_items, write_instruction
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
 from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
@@ -78,7 +78,7 @@ def build_texts(
 
                 opened.run_coroutine(make_texts)
             if done := [put(items[place], text) for place, text in sorted(texts.items())]:
-                write_atomically(write_items(done), args.to, folder)
+                write_atomically(encode_items(done), args.to, folder)
                 for path, text in beside(done).items():
                     write_atomically(text, path, folder)
     except KeyboardInterrupt:
@@ -181,17 +181,17 @@ ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
 
 
-async def write_description(
-    item: TableItem, written: Format, model: Model, *, plain: bool = False, **params: Any
+async def request_description(
+    item: TableItem, syntax: Format, model: Model, *, plain: bool = False, **params: Any
 ) -> str:
     """Ask a model to describe the format of an item's table."""
-    example, description = EXAMPLES[written]
+    example, description = EXAMPLES[syntax]
     parts = [("example of a table", example), ("its description", description), ("table to describe", item.output)]
     sections = mark_sections(parts[-1:] if plain else parts)
     prompt = (PLAIN_PROMPT if plain else DESCRIPTION_PROMPT).format(
-        format=NAMES[written], asked=ASKED[written], never=NEVER[written], sections=sections
+        format=NAMES[syntax], asked=ASKED[syntax], never=NEVER[syntax], sections=sections
     )
-    return await _ask_for_text(model, prompt, lambda text: complain_about_code(text, item.output, written), params)
+    return await _ask_for_text(model, prompt, lambda text: find_code_problem(text, item.output, syntax), params)
 
 
 async def _ask_for_text(
@@ -199,16 +199,16 @@ async def _ask_for_text(
 ) -> str:
     """Ask for a text until it has no problem; each further request describes the problem of the previous text."""
 
-    def check(text: str) -> str:
+    def check_text(text: str) -> str:
         if problem := find_problem(text):
             raise ValueError(problem)
         return text.strip()
 
-    answer = await ask_until_parsed(model, prompt, check, attempts=ATTEMPTS, read_cut_off=True, **params)
+    answer = await ask_until_parsed(model, prompt, check_text, attempts=ATTEMPTS, read_cut_off=True, **params)
     return answer.value
 
 
-def complain_about_code(description: str, table: str, written: Format) -> str:
+def find_code_problem(description: str, table: str, syntax: Format) -> str:
     """Return a message to the model if its description is empty or repeats code; otherwise an empty string."""
     if not description.strip():
         return "It is empty."
@@ -216,23 +216,23 @@ def complain_about_code(description: str, table: str, written: Format) -> str:
         return f"It holds a tag, {tag[0][:40]!r}; call tags by their names in words."
     if environment := ENVIRONMENT.search(description):
         return f"It holds LaTeX code, {environment[0][:40]!r}; describe it in words."
-    if written != "html" and (row := _find_repeated_row(description, table, written)):
+    if syntax != "html" and (row := _find_repeated_row(description, table, syntax)):
         return f"It holds a row of the table, {row[:40]!r}; describe it in words."
     return ""
 
 
-def _find_repeated_row(description: str, table: str, written: Format) -> str:
+def _find_repeated_row(description: str, table: str, syntax: Format) -> str:
     """Find a line with at least two cells of the same table row, separated by bars or ampersands; "" without one."""
-    rows = [{cell for cell in row if cell} for read_table in read_tables(table, written) for row in read_table.rows]
+    rows = [{cell for cell in row if cell} for read_table in read_tables(table, syntax) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
-        cells = _split_cells(line, written)
-        if any(_shares_cells(cells, row) for row in rows):
+        cells = _split_cells(line, syntax)
+        if any(_has_cells_of_row(cells, row) for row in rows):
             return line.strip()
     return ""
 
 
-def _split_cells(line: str, written: Format) -> list[str]:
-    if written == "markdown":
+def _split_cells(line: str, syntax: Format) -> list[str]:
+    if syntax == "markdown":
         return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")]
     if not AMPERSAND.search(line):
         return []
@@ -240,7 +240,7 @@ def _split_cells(line: str, written: Format) -> list[str]:
     return [cell for table in tables for row in table.rows for cell in row]
 
 
-def _shares_cells(cells: Sequence[str], row: set[str]) -> bool:
+def _has_cells_of_row(cells: Sequence[str], row: set[str]) -> bool:
     """Tell whether a line repeats at least two cells of a row; the line's outermost cells may include a sentence."""
     if len(cells) < 2:
         return False
@@ -274,20 +274,20 @@ def add_format_cot_arguments(parser: ArgumentParser) -> None:
 def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
 
-    async def request_description(item: TableItem, written: Format, model: Model) -> str:
-        return await write_description(item, written, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
+    async def request_plain_description(item: TableItem, syntax: Format, model: Model) -> str:
+        return await request_description(item, syntax, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
 
     return build_texts(
         args,
-        request_description,
+        request_plain_description,
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # With the suffix `.json`, the instruction set would be read as a second file of items.
-        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_write_example, items))},
+        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_format_example, items))},
     )
 
 
-def _write_example(item: TableItem) -> str:
+def _format_example(item: TableItem) -> str:
     """Write an item for fine-tuning as a line of JSON; the instruction contains the description."""
     line = {"instruction": write_instruction(item, "format_cot"), "input": item.input, "output": item.output}
     return f"{json.dumps(line, ensure_ascii=False)}\n".encode("utf-8", "replace").decode()
@@ -320,32 +320,32 @@ EXAMPLE_TEXT = (
 
 def run_texts(args: Namespace) -> int:
     """Replace the input of the items by texts."""
-    return build_texts(args, write_prose, lambda item, text: replace(item, input=text), noun="texts")
+    return build_texts(args, request_prose, lambda item, text: replace(item, input=text), noun="texts")
 
 
-async def write_prose(item: TableItem, written: Format, model: Model, **params: Any) -> str:
+async def request_prose(item: TableItem, syntax: Format, model: Model, **params: Any) -> str:
     """Ask a model to express the contents of an item's table in prose."""
 
     def find_problem(text: str) -> str:
-        return complain_about_code(text, item.output, written) or _describe_missing(text, item.output, written)
+        return find_code_problem(text, item.output, syntax) or _describe_missing(text, item.output, syntax)
 
     parts = [("example of a table", EXAMPLE), ("its text", EXAMPLE_TEXT), ("table to tell", item.output)]
-    prompt = PROMPT.format(format=NAMES[written], sections=mark_sections(parts))
+    prompt = PROMPT.format(format=NAMES[syntax], sections=mark_sections(parts))
     return await _ask_for_text(model, prompt, find_problem, {**PARAMETERS, **params})
 
 
-def list_missing_values(text: str, table: str, written: Format) -> list[str]:
+def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
     """List a table's cells and captions that have a word or number which the text lacks."""
     text_values = SearchedText(text)
-    tables = read_wanted(table, written).tables
+    tables = read_wanted(table, syntax).tables
     cells = dict.fromkeys(
         strip_cell_markup(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
     )
     return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_of(cell)]
 
 
-def _describe_missing(text: str, table: str, written: Format) -> str:
-    missing = list_missing_values(text, table, written)
+def _describe_missing(text: str, table: str, syntax: Format) -> str:
+    missing = list_missing_values(text, table, syntax)
     if not missing:
         return ""
     named = ", ".join(repr(cell[:60]) for cell in missing[:MOST_NAMED])

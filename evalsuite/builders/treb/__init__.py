@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.sheets import write_rows
+from evalsuite.builders.sheets import format_rows
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,
@@ -35,7 +35,7 @@ from evalsuite.builders.treb.model_questions import (
 from evalsuite.builders.treb.prompts import TASKS
 from evalsuite.builders.treb.table_files import list_files, read_sheets
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
 from evalsuite.sandbox import Sandbox, TableFile
 
@@ -70,12 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)")
     parser.add_argument(
-        "--each", type=whole_number(1), default=1, help="pairs per template and table at most (default 1)"
+        "--each", type=make_int_parser(1), default=1, help="pairs per template and table at most (default 1)"
     )
     add_panel_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_build(args: argparse.Namespace) -> int:
     """Build, report the result, and return the exit status: 1 if no pair was made."""
     if args.tables is None and not (args.models and args.zero_shot):
         raise SettingsError("name a folder of tables, or --model and --zero-shot for tables that a model invents")
@@ -122,18 +122,18 @@ def write_pairs(built: BuiltPairs, out: Path) -> None:
     """Write one JSON file per subtask, and the tables into `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
     for sheet in (*built.sheets.values(), *built.further):
-        (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.write_csv(), encoding="utf-8", newline="")
+        (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.format_csv(), encoding="utf-8", newline="")
     for subtask in TASKS:
         records = [record for record in built.records if record["id"].startswith(f"{subtask}|")]
         if records or (subtask in TEMPLATES and built.sheets):
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
     if built.disputed:
-        (out / DISPUTED).write_text(write_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
+        (out / DISPUTED).write_text(format_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
 
 
 async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
-    sent = {"df": TableFile(sheet.table.write_csv().encode())}
+    sent = {"df": TableFile(sheet.table.format_csv().encode())}
     chinese = has_chinese_names(sheet)
     for name, english in _make_pairs(sheet, random, each):
         pair = translate_pair(english) if chinese else english
@@ -156,4 +156,4 @@ def _make_pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, 
                 if pair:
                     pairs_by_question.setdefault(pair.question, pair)
             for number, pair in enumerate(pairs_by_question.values(), 1):
-                yield f"{subtask}|generated|{sheet.name}|{template.__name__}_{number}", pair
+                yield f"{subtask}|generated|{sheet.name}|{template.__name__.removeprefix('ask_')}_{number}", pair

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from evalsuite.builders.treb.lookups import (
     PairMaker,
     TemplatePair,
-    choose_comparison,
-    choose_equality,
+    choose_comparison_condition,
+    choose_equality_condition,
     make_number_pair,
     make_text_pair,
 )
@@ -34,7 +34,7 @@ STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
 _EXTREMES = (("greatest", max, "idxmax"), ("smallest", min, "idxmin"))
 
 
-def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a statistic of a column."""
     name = random.choice(list(sheet.arithmetic_columns))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
@@ -44,9 +44,9 @@ def statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     )
 
 
-def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a statistic of a column over the rows that meet a condition."""
-    condition = random.choice([choose_equality, choose_comparison])(sheet, random)
+    condition = random.choice([choose_equality_condition, choose_comparison_condition])(sheet, random)
     name = random.choice(list(sheet.arithmetic_columns)) if condition else ""
     if condition is None or f'"{name}"' in condition.words:
         return None
@@ -58,11 +58,11 @@ def statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_statistic_pair(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
 
 
-def share(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for a group's share of a column's sum, in percent."""
     if not sheet.summable_columns:
         return None
-    condition, name = choose_equality(sheet, random), random.choice(sheet.summable_columns)
+    condition, name = choose_equality_condition(sheet, random), random.choice(sheet.summable_columns)
     cells = sheet.numeric_columns[name]
     whole = math.fsum(_drop_missing_cells(cells))
     if condition is None or min(_drop_missing_cells(cells)) < 0 or whole == 0:
@@ -76,7 +76,7 @@ def share(sheet: Sheet, random: Random) -> TemplatePair | None:
     )
 
 
-def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the key of the row with a column's unique greatest or smallest value."""
     name, (words, pick, method) = random.choice(list(sheet.arithmetic_columns)), random.choice(_EXTREMES)
     cells = sheet.numeric_columns[name]
@@ -88,7 +88,7 @@ def extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair(question, str(sheet.columns[sheet.key_column][cells.index(extreme)]), program)
 
 
-def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of distinct values in a column with repeated values."""
     numbers = {
         name: _drop_missing_cells(cells) for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)
@@ -103,7 +103,7 @@ def distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_number_pair(question, len(values), f"print(df[{name!r}].nunique())")
 
 
-def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the rank of a row by a column; the wording defines the rank of ties."""
     name, row = random.choice(list(sheet.arithmetic_columns)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric_columns[name][row]
@@ -119,7 +119,7 @@ def rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key_column!r}] == {key!r}].iloc[0]))")
 
 
-def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the group with the greatest mean of a column."""
     if not sheet.group_columns:
         return None
@@ -137,7 +137,7 @@ def best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair(question, max(means, key=means.__getitem__), program)
 
 
-def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for Pearson's correlation of two columns."""
     if len(sheet.arithmetic_columns) < 2:
         return None
@@ -154,7 +154,16 @@ def correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_rounded_pair(question, value, f"df[{first!r}].corr(df[{second!r}])")
 
 
-OPERATION_TEMPLATES = (statistic, statistic_where, share, extreme_row, distinct, rank, best_group, correlation)
+OPERATION_TEMPLATES = (
+    ask_statistic,
+    ask_statistic_where,
+    ask_share,
+    ask_extreme_row,
+    ask_distinct,
+    ask_rank,
+    ask_best_group,
+    ask_correlation,
+)
 
 
 def _drop_missing_cells(cells: Sequence[float | None]) -> list[float]:
@@ -181,31 +190,31 @@ FEWEST, MOST = 8, 5000  # With fewer values, tests lack power; with more, the Sh
 IMPORT = "from scipy import stats\n"
 
 
-def normal(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the verdict of the Shapiro-Wilk test of normality."""
     from scipy import stats
 
-    name, values = _choose_column(sheet, random)
+    name, values = _choose_testable_column(sheet, random)
     question = f'Is the column "{name}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
     test = f"stats.shapiro(df[{name!r}].dropna()).pvalue"
     return _make_verdict_pair(question, stats.shapiro(values).pvalue, test) if values else None
 
 
-def normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the statistic W of the Shapiro-Wilk test."""
     from scipy import stats
 
-    name, values = _choose_column(sheet, random)
+    name, values = _choose_testable_column(sheet, random)
     question = f'What is the statistic W of the Shapiro-Wilk test for the column "{name}"'
     test = f"stats.shapiro(df[{name!r}].dropna()).statistic"
     return _make_rounded_pair(question, float(stats.shapiro(values).statistic), test, 3, IMPORT) if values else None
 
 
-def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the Kolmogorov-Smirnov test against the uniform distribution over the column's range."""
     from scipy import stats
 
-    name, values = _choose_column(sheet, random)
+    name, values = _choose_testable_column(sheet, random)
     question = (
         f'Is the column "{name}" compatible with a uniform distribution between its smallest and its greatest '
         "value (Kolmogorov-Smirnov test, 5% level)?"
@@ -218,17 +227,17 @@ def uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_verdict_pair(question, found.pvalue, test, column)
 
 
-def skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the adjusted Fisher-Pearson skewness, as pandas computes it."""
     from scipy import stats
 
-    name, values = _choose_column(sheet, random)
+    name, values = _choose_testable_column(sheet, random)
     question = f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson)'
     value = float(stats.skew(values, bias=False)) if values else math.nan
     return _make_rounded_pair(question, value, f"df[{name!r}].skew()") if values else None
 
 
-def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the chi-square test of equal frequencies of a text column's values."""
     from scipy import stats
 
@@ -244,10 +253,16 @@ def evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_verdict_pair(question, stats.chisquare(counts).pvalue, test)
 
 
-DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (normal, normality_statistic, uniform, skewness, evenly_spread)
+DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (
+    ask_normal,
+    ask_normality_statistic,
+    ask_uniform,
+    ask_skewness,
+    ask_evenly_spread,
+)
 
 
-def _choose_column(sheet: Sheet, random: Random) -> tuple[str, list[float]]:
+def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[float]]:
     """Choose a column whose distribution can be tested; return its values, or none if no column is suitable."""
     present = {name: _drop_missing_cells(cells) for name, cells in sheet.arithmetic_columns.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]

@@ -52,7 +52,7 @@ def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
 # A template's name is part of the ids of its pairs.
 
 
-def cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell in row r, column c, both counted from 1."""
     column, row = random.randrange(len(sheet.names)), random.randrange(len(sheet.table.rows))
     question = f"What is in row {row + 1} of the data, column {column + 1}?"
@@ -60,14 +60,14 @@ def cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_cell_pair(question, cell, f"print(df.iloc[{row}, {column}])")
 
 
-def cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell of a named column in row r."""
     name, row = random.choice(sheet.names), random.randrange(len(sheet.table.rows))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
     return _make_cell_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
 
-def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell directly above or below a cell with unique content."""
     counts = Counter(cell for cells in sheet.columns.values() for cell in cells)
     places = [
@@ -87,7 +87,7 @@ def neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_cell_pair(f'What is in the cell directly {word} "{cells[row]}"?', cells[wanted], program)
 
 
-def same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell of another column in the row of a key."""
     others = [name for name in sheet.names if name != sheet.key_column]
     if sheet.key_column is None or not others:
@@ -99,7 +99,7 @@ def same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_cell_pair(question, sheet.columns[name][row], program)
 
 
-def row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of the row that has a key."""
     if sheet.key_column is None:
         return None
@@ -109,7 +109,7 @@ def row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_number_pair(question, row + 1, f"print(df.index[df[{sheet.key_column!r}] == {key!r}][0] + 1)")
 
 
-def column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of a named column."""
     name = random.choice(sheet.names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
@@ -118,7 +118,7 @@ def column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     )
 
 
-def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
+def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the name of the column to the right of a named column."""
     if len(sheet.names) < 2:
         return None
@@ -128,7 +128,15 @@ def next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair(question, sheet.names[place + 1], program)
 
 
-QUERY_TEMPLATES = (cell_by_position, cell_by_name, neighbour, same_row, row_of, column_number, next_column)
+QUERY_TEMPLATES = (
+    ask_cell_by_position,
+    ask_cell_by_name,
+    ask_neighbour,
+    ask_same_row,
+    ask_row_of,
+    ask_column_number,
+    ask_next_column,
+)
 
 
 def _make_cell_pair(question: str, cell: str | None, program: str) -> TemplatePair | None:
@@ -151,7 +159,7 @@ class Condition:
     holds: Callable[[int], bool]
 
 
-def choose_equality(sheet: Sheet, random: Random) -> Condition | None:
+def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
     """Make the condition that a text column with recurring values has a certain value."""
     if not sheet.group_columns:
         return None
@@ -160,7 +168,7 @@ def choose_equality(sheet: Sheet, random: Random) -> Condition | None:
     return Condition(f'"{name}" is "{value}"', f"df[{name!r}] == {value!r}", lambda row: cells[row] == value)
 
 
-def choose_comparison(sheet: Sheet, random: Random) -> Condition | None:
+def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | None:
     """Make a comparison of a numeric column with one of its values; some rows, but not all, satisfy the comparison."""
     name = random.choice(list(sheet.comparable_columns))
     cells = sheet.comparable_columns[name]
@@ -190,7 +198,7 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 def combine_conditions(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
     """Combine an equality and a comparison by "and" or, unless `both` is true, by "or"."""
-    text, number = choose_equality(sheet, random), choose_comparison(sheet, random)
+    text, number = choose_equality_condition(sheet, random), choose_comparison_condition(sheet, random)
     if text is None or number is None:
         return None
     word, sign, combine = ("and", "&", all) if both else ("or", "|", any)
@@ -223,28 +231,28 @@ def _ask_for_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)
 
 
-def _make_selection(
+def _make_selection_template(
     name: str,
     ask: Callable[[Sheet, Condition], TemplatePair | None],
     choose: Callable[[Sheet, Random], Condition | None],
 ) -> PairMaker:
     """Make a template, called `name`, that asks about the rows that meet a random condition."""
 
-    def template(sheet: Sheet, random: Random) -> TemplatePair | None:
+    def ask_about_rows(sheet: Sheet, random: Random) -> TemplatePair | None:
         condition = choose(sheet, random)
         return ask(sheet, condition) if condition else None
 
-    template.__name__ = name
-    return template
+    ask_about_rows.__name__ = name
+    return ask_about_rows
 
 
 SELECTION_TEMPLATES = (
-    _make_selection("list_one", _ask_for_keys, choose_comparison),
-    _make_selection("list_value", _ask_for_keys, choose_equality),
-    _make_selection("list_both", _ask_for_keys, partial(combine_conditions, both=True)),
-    _make_selection("list_either", _ask_for_keys, partial(combine_conditions, both=False)),
-    _make_selection("count_one", _ask_for_count, choose_comparison),
-    _make_selection("count_both", _ask_for_count, partial(combine_conditions, both=True)),
+    _make_selection_template("list_one", _ask_for_keys, choose_comparison_condition),
+    _make_selection_template("list_value", _ask_for_keys, choose_equality_condition),
+    _make_selection_template("list_both", _ask_for_keys, partial(combine_conditions, both=True)),
+    _make_selection_template("list_either", _ask_for_keys, partial(combine_conditions, both=False)),
+    _make_selection_template("count_one", _ask_for_count, choose_comparison_condition),
+    _make_selection_template("count_both", _ask_for_count, partial(combine_conditions, both=True)),
 )
 
 

@@ -25,13 +25,13 @@ import jsonschema
 from evalsuite.benchmarks.treb.solving import find_json_objects
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
-from evalsuite.builders.sheets import read_rows
+from evalsuite.builders.sheets import parse_rows
 from evalsuite.builders.treb import prompts as words
 from evalsuite.builders.treb.lookups import TemplatePair, has_chinese_names, is_same_answer
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
 from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
-from evalsuite.core.option_values import whole_number
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import StructuredAnswers, make_object_schema
 from evalsuite.judges.asking import make_number_schema as whole_number_schema
@@ -114,7 +114,7 @@ class QuestionPanel:
         answer = await self._run_program(sheet, code) if computed else draft["answer"].strip()
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
-    async def demand_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
+    async def require_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
         """Request marks from each judge; raise DraftDropped unless all are full marks."""
         marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
         prompt = words.DISCRIMINATOR.format(
@@ -142,7 +142,7 @@ class QuestionPanel:
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
         programs = [_find_code(reply) for reply in replies]
-        answers = [await self._try_program(sheet, code) for code in programs] if pair.program else replies
+        answers = [await self._run_program_or_drop(sheet, code) for code in programs] if pair.program else replies
         same, agree = await self._compare_answers(pair, answers, sheet)
         pair = replace(pair, candidates=answers, agreeing=sum(same))
         if all(same):
@@ -206,7 +206,7 @@ class QuestionPanel:
         except JudgeError as error:
             raise DraftDropped(str(error).removeprefix("judge ")) from error
 
-    async def _try_program(self, sheet: Sheet, code: str) -> str:
+    async def _run_program_or_drop(self, sheet: Sheet, code: str) -> str:
         try:
             return await self._run_program(sheet, code)
         except DraftDropped:
@@ -215,7 +215,7 @@ class QuestionPanel:
     async def _run_program(self, sheet: Sheet, code: str) -> str:
         if not code.strip():
             raise DraftDropped("its author wrote no program")
-        execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.write_csv().encode())})
+        execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.format_csv().encode())})
         answer = execution.stdout.strip()
         if execution.error is not None:
             raise DraftDropped(f"its program fails: {execution.error.splitlines()[-1][:200]}")
@@ -235,7 +235,7 @@ def describe_table(sheet: Sheet) -> str:
     """Write a table for a prompt; of a long table, write only the first rows."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
-    return f"{sheet.table.limit_rows(SHOWN_ROWS).write_markdown()}{left_out}"
+    return f"{sheet.table.limit_rows(SHOWN_ROWS).format_markdown()}{left_out}"
 
 
 # Maximum number of columns to try per table until a question about a column's name is accepted.
@@ -272,14 +272,14 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge-base-url", metavar="URL", help="address of the judges' server")
     parser.add_argument(
         "--votes",
-        type=whole_number(1),
+        type=make_int_parser(1),
         default=VOTES,
         metavar="N",
         help=f"number of candidate answers, by the models in turn; all must agree, or people decide (default {VOTES})",
     )
     parser.add_argument(
         "--zero-shot",
-        type=whole_number(1),
+        type=make_int_parser(1),
         default=0,
         metavar="N",
         help=f"tables that the first model invents, for a question of each of {', '.join(words.ZERO_SHOT)} (default 0)",
@@ -343,7 +343,7 @@ async def _make_record(
             pair, sheet = await _make_naming_question(panel, given)
         else:
             pair, sheet = await panel.write_question(given, subtask, topic)
-            await panel.demand_full_marks(sheet, pair, subtask)
+            await panel.require_full_marks(sheet, pair, subtask)
             pair = await panel.check_answer(sheet, pair)
         found = await panel.check_subtask(pair, subtask)
     except DraftDropped as reason:
@@ -371,7 +371,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     for column in columns[:MOST_COLUMNS]:
         pair, hidden = _hide_column_name(sheet, column)
         try:
-            await panel.demand_full_marks(hidden, pair, words.COLUMN_NAMING)
+            await panel.require_full_marks(hidden, pair, words.COLUMN_NAMING)
             pair = await panel.check_answer(hidden, pair)
         except DraftDropped as why:
             reason = DraftDropped(f'"{sheet.names[column]}": {why}')
@@ -434,7 +434,7 @@ class BuiltPairs:
 
     def read_reviews(self, path: Path) -> None:
         """Read the accepted answers from an earlier build's file; raise DatasetError if the file is unreadable."""
-        for _, row in read_rows(path, REVIEW_COLUMNS) if path.exists() else ():
+        for _, row in parse_rows(path, REVIEW_COLUMNS) if path.exists() else ():
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
@@ -442,7 +442,7 @@ class BuiltPairs:
         question = str(escape_formula(pair.question))
         accepted = self.reviews.get((name, question), "")
         self.disputed.append(
-            (name, question, pair.answer, "\n".join(pair.candidates), sheet.table.write_csv(), accepted)
+            (name, question, pair.answer, "\n".join(pair.candidates), sheet.table.format_csv(), accepted)
         )
         if not accepted:
             return pair
@@ -460,8 +460,8 @@ def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict
         "answer": pair.answer,
         "title": [""],
         "columnslable": [1],
-        "Table_markdown": [sheet.table.write_markdown()],
-        "Table_html": [sheet.table.write_html()],
+        "Table_markdown": [sheet.table.format_markdown()],
+        "Table_html": [sheet.table.format_html()],
         "number_answer": "" if pair.number is None else pair.number,
         "program": pair.program,
     }

@@ -65,14 +65,14 @@ class Sheet:
     @cached_property
     def comparable_columns(self) -> dict[str, list[float | None]]:
         """The numeric columns whose rows can be compared: no codes, telephone numbers or row numbers."""
-        return {name: cells for name, cells in self.numeric_columns.items() if not self._is_code(name, cells)}
+        return {name: cells for name, cells in self.numeric_columns.items() if not self._is_code_column(name, cells)}
 
     @cached_property
     def arithmetic_columns(self) -> dict[str, list[float | None]]:
         """The comparable columns that allow arithmetic: no years, ranks, dates, answers or classes."""
         return {name: cells for name, cells in self.comparable_columns.items() if not self._is_order(name, cells)}
 
-    def _is_code(self, name: str, cells: list[float | None]) -> bool:
+    def _is_code_column(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
@@ -81,24 +81,24 @@ class Sheet:
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
         if flags or len(set(present)) <= MOST_FLAGS:
-            return not _names_an_amount(name)
+            return not _is_amount_name(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
         numbered = counts_rows or (name == self.names[0] and _are_row_numbers(cells))
         # Recurring whole numbers may identify schools or herds, unless the column's name states a quantity.
         recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
-        unnamed = recurring and not _names_a_quantity(name)
-        return (numbered or unnamed) and not _names_an_order(name) and not _are_years(cells)
+        unnamed = recurring and not _is_quantity_name(name)
+        return (numbered or unnamed) and not _is_order_name(name) and not _are_years(cells)
 
     def _is_order(self, name: str, cells: list[float | None]) -> bool:
-        if _names_an_order(name) or _are_years(cells) or _are_running_numbers(cells) or _are_running_steps(cells):
+        if _is_order_name(name) or _are_years(cells) or _are_running_numbers(cells) or _are_running_steps(cells):
             return True
-        return _are_levels(cells) and not _names_an_amount(name)
+        return _are_levels(cells) and not _is_amount_name(name)
 
     @cached_property
     def summable_columns(self) -> list[str]:
         """The columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
         return [
-            name for name, cells in self.arithmetic_columns.items() if _names_an_amount(name) and not _are_stocks(cells)
+            name for name, cells in self.arithmetic_columns.items() if _is_amount_name(name) and not _are_stocks(cells)
         ]
 
     @cached_property
@@ -137,10 +137,10 @@ def find_fault(table: SourceTable, characters: int) -> str | None:
     """Explain why a table is unsuitable, given the characters of its CSV; None if it is suitable."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
-    return next((reason for reason in _list_faults(table) if reason), None)
+    return next((reason for reason in _check_table(table) if reason), None)
 
 
-def _list_faults(table: SourceTable) -> Iterator[str | None]:
+def _check_table(table: SourceTable) -> Iterator[str | None]:
     names, cells = table.header[0], [cell for row in table.rows for cell in row]
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
@@ -275,17 +275,17 @@ def _is_code_name(name: str) -> bool:
     return bool(glued or _CODES.fullmatch(_find_head_noun(name)) or _CHINESE_CODES.search(name.strip()))
 
 
-def _names_an_order(name: str) -> bool:
+def _is_order_name(name: str) -> bool:
     """Tell whether the name suggests years, ranks or dates, which can be compared but not added."""
     return bool(_ORDERS.fullmatch(_find_head_noun(name))) or bool(_CHINESE_ORDERS.search(_drop_brackets(name)))
 
 
-def _names_an_amount(name: str) -> bool:
+def _is_amount_name(name: str) -> bool:
     words = re.sub(r"[_\s]+", " ", name)
     return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
 
 
-def _names_a_quantity(name: str) -> bool:
+def _is_quantity_name(name: str) -> bool:
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[._\s]+", " ", name))
     return bool(_AMOUNTS.search(words) or _LEVELS.search(words) or _QUANTITIES.search(words))
 
@@ -350,12 +350,12 @@ def _are_codes(cells: Sequence[str | None]) -> bool:
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
     same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
-    if same and (max(same) > LONGEST_NUMBER or _share_first_digits(list(map(int, present)))):
+    if same and (max(same) > LONGEST_NUMBER or _have_common_prefix(list(map(int, present)))):
         return True
     return len(same) == 1 and min(same) >= SHORTEST_CODE and len(set(present)) == len(present)
 
 
-def _share_first_digits(numbers: list[int]) -> bool:
+def _have_common_prefix(numbers: list[int]) -> bool:
     """Tell whether large numbers are almost equal, as codes with a common prefix are: 840001, 840007."""
     return min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
 

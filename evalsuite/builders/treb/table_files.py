@@ -72,19 +72,19 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)
     columns = [[*column] for column in zip(*(row + [""] * (width - len(row)) for row in cells), strict=True)]
-    columns = _write_plain_numbers([column for column in columns if any(column)], decimal_commas=delimiter != ",")
+    columns = _drop_separators([column for column in columns if any(column)], decimal_commas=delimiter != ",")
     lines = list(zip(*columns, strict=True))
     if not lines:
         return "it has no rows"
     table = SourceTable((lines[0],), tuple(lines[1:]))
-    return find_fault(table, len(table.write_csv())) or Sheet(name, table)
+    return find_fault(table, len(table.format_csv())) or Sheet(name, table)
 
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _CONTINENTAL = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
-def _write_plain_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
+def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
     """Remove thousands separators from columns in which every present cell is a number; use decimal points."""
 
     def has_only_numbers(column: list[str], *, continental: bool) -> bool:
@@ -159,7 +159,7 @@ def _collect_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
     for row in rows:
         if any(isinstance(cell, bytes) for cell in row):
             return "it has binary cells"
-        texts = [_write_cell(cell) for cell in row]
+        texts = [_format_cell(cell) for cell in row]
         length, cells = length + sum(map(len, texts)), cells + len(texts)
         if length > LONGEST or cells > MOST_CELLS:
             return TOO_LONG
@@ -168,7 +168,7 @@ def _collect_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
     return collected
 
 
-def _write_cell(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     if isinstance(cell, datetime):

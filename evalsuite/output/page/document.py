@@ -130,7 +130,7 @@ def compress_data(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii")
 
 
-def _pack_pieces(pieces: Iterable[str]) -> Iterator[str]:
+def _compress_pieces(pieces: Iterable[str]) -> Iterator[str]:
     """Compress and encode texts piece by piece; the joined result decodes like the result of `compress_data`."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
@@ -170,10 +170,10 @@ class Chunks:
         while len(self._waiting) > IN_FLIGHT:
             self._store_first()
 
-    def add_pieces(self, name: str, pieces: Iterable[str]) -> None:
+    def add_chunk_in_pieces(self, name: str, pieces: Iterable[str]) -> None:
         """Add a chunk piece by piece; if chunks are stored next to the page, only a few pieces are in memory."""
         if self._beside:
-            self._write_chunk(name, _pack_pieces(pieces))
+            self._write_chunk(name, _compress_pieces(pieces))
         else:
             self.add(name, "".join(pieces).encode("utf-8", "replace"))
 
@@ -306,7 +306,7 @@ class CaseTable:
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
-    def write_json_pieces(self) -> Iterator[str]:
+    def encode_in_pieces(self) -> Iterator[str]:
         """Yield a JSON array in pieces: first the names of a row's parts, then all rows by benchmark and case id."""
         yield f"[{dumps(PARTS)}"
         for (row,) in self._database.execute('SELECT row FROM cases ORDER BY benchmark, "case"'):

@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.comparison import (
-    Against,
-    CommonQuestions,
+    BaselineComparison,
     ComparedMetric,
-    Pair,
-    find_common_questions,
+    ScorePair,
+    SharedQuestions,
     find_declaration,
     find_gate_margin,
+    pair_questions,
 )
 from evalsuite.decisions.gates import read_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured
 from evalsuite.decisions.verdict import Verdict, estimate_metric
-from evalsuite.output.reports.markdown import write_plain_cell
+from evalsuite.output.reports.markdown import format_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.tally import Estimate, Tally
 
@@ -95,7 +95,7 @@ def describe_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _describe_baseline(run: Run, against: Against) -> dict[str, Any]:
+def _describe_baseline(run: Run, against: BaselineComparison) -> dict[str, Any]:
     return {
         "name": against.name,
         "metrics": [
@@ -113,7 +113,7 @@ def _describe_baseline(run: Run, against: Against) -> dict[str, Any]:
     }
 
 
-def _find_margin(run: Run, subject: ComparedMetric, against: Against) -> float:
+def _find_margin(run: Run, subject: ComparedMetric, against: BaselineComparison) -> float:
     """Return the margin, which is the smallest loss that matters, on the metric's own scale."""
     own = find_gate_margin(subject, against.rules)
     if own is not None:
@@ -178,9 +178,9 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
     for first, second in pairs:
         base, other = runs[first].benchmarks, runs[second].benchmarks
         for name in sorted(set(base) & set(other)):
-            questions = find_common_questions(base[name].tally, other[name].tally)
+            questions = pair_questions(base[name].tally, other[name].tally)
             for metric in dict.fromkeys((*other[name].tally.metrics(), PASS_RATE)):
-                found = compare_parts(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
+                found = compare_by_tag(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
                 rows += [
                     {"benchmark": name, "metric": metric, "first": first, "second": second, "part": part}
                     | convert_cell(pair.difference)
@@ -228,7 +228,7 @@ def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
     for run in runs:
         gates = read_gates(run)
         for name, bench in run.benchmarks.items():
-            bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.wants_more}
+            bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.is_higher_better}
             metrics = (*bench.tally.metrics(), *bench.derived)
             names |= {
                 f"{name}.{metric}" for metric in metrics if metric in bounded or run.lower_is_better(name, metric)
@@ -269,7 +269,7 @@ def convert_block(block: Block) -> dict[str, Any]:
             "columns": [{"title": column.title, "style": column.style} for column in block.columns],
             "folded": block.folded,
             "rows": [
-                [write_plain_cell(cell, column) for cell, column in zip(row, block.columns, strict=True)]
+                [format_plain_cell(cell, column) for cell, column in zip(row, block.columns, strict=True)]
                 for row in block.rows
             ],
         }
@@ -280,7 +280,7 @@ def convert_block(block: Block) -> dict[str, Any]:
             "title": block.title,
             "labels": list(block.labels),
             "series": [
-                {"name": series.name, "values": [_make_point(value) for value in series.values]}
+                {"name": series.name, "values": [_encode_estimate(value) for value in series.values]}
                 for series in block.series
             ],
             "unit": block.unit,
@@ -291,7 +291,7 @@ def convert_block(block: Block) -> dict[str, Any]:
     return {"kind": "passage", "title": block.title, "text": block.text, "folded": block.folded}
 
 
-def _make_point(value: Any) -> Any:
+def _encode_estimate(value: Any) -> Any:
     """Convert a value to an object with value and interval; return None if the value was not measured."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
@@ -310,8 +310,8 @@ class PairedRuns:
     pvalue: float | None = None  # Two-sided p-value for no difference; None for fewer than two questions.
 
 
-def compare_pair(
-    questions: CommonQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
+def compare_all(
+    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> PairedRuns:
     """Compare two runs over all questions that both runs scored.
 
@@ -321,12 +321,12 @@ def compare_pair(
     return _compare_pairs(questions.list_pairs(metric), bounds, comparisons)
 
 
-def compare_parts(
-    questions: CommonQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
+def compare_by_tag(
+    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> Iterator[tuple[str, PairedRuns]]:
     """Yield the comparison over all questions under "", then over each tag value under `tag:value`."""
     pairs = questions.list_pairs(metric)
-    parts: dict[str, dict[str, list[Pair]]] = {}
+    parts: dict[str, dict[str, list[ScorePair]]] = {}
     for pair in pairs:
         for tag, value in pair.row.tags.items():
             parts.setdefault(tag, {}).setdefault(value, []).append(pair)
@@ -337,7 +337,7 @@ def compare_parts(
                 yield f"{tag}:{value}", _compare_pairs(part, bounds, comparisons)
 
 
-def _compare_pairs(pairs: Sequence[Pair], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
+def _compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
     from evalsuite import stats
 
     if len(pairs) < 2:

@@ -12,7 +12,7 @@ from typing import Any
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import judge_run, measure_run
-from evalsuite.journal.lease import is_held
+from evalsuite.journal.lease import is_run_locked
 from evalsuite.output.page.document import FOLDER, build_page
 from evalsuite.output.page.overview import convert_block, summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
@@ -35,7 +35,7 @@ def is_in_progress(folder: RunFolder) -> bool:
         return False
     if "seconds" in info or info.get("stopped"):
         return False
-    held = is_held(folder.path, platform.node())
+    held = is_run_locked(folder.path, platform.node())
     return time.time() - _find_last_write(folder) < QUIET if held is None else held
 
 
@@ -60,7 +60,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     return cases
 
 
-def follow_run(
+def update_until_end(
     folder: RunFolder, declarations: Declarations, tell: Callable[[int], None], wait: Callable[[], None]
 ) -> None:
     """Update the page of a run until the run ends.

@@ -60,7 +60,7 @@ def write_page(
     if live is not None:
         overview["live"] = live
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
-    return _write_file(target / PAGE, title, overview, runs, whole=1)
+    return _write_page_file(target / PAGE, title, overview, runs, whole=1)
 
 
 def write_comparison_page(
@@ -89,10 +89,10 @@ def write_comparison_page(
     }
     if history is not None:
         overview["history"] = {name: list(lines) for name, lines in history.items()}
-    return _write_file(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
+    return _write_page_file(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
 
 
-def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
+def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
     with ExitStack() as stack:
@@ -100,15 +100,15 @@ def _write_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence
         tables: list[CaseTable] = []
         for number, path in enumerate(records):
             tables.append(stack.enter_context(CaseTable()))
-            _read_run(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
+            _read_run_cases(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
-            chunks.add_pieces(f"index-{number}", table.write_json_pieces())
+            chunks.add_chunk_in_pieces(f"index-{number}", table.encode_in_pieces())
         inside = list(chunks.finish())
     replace_file(file, build_page(title, {**overview, "bytes": size}, inside))
     return file
 
 
-def _read_run(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
+def _read_run_cases(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
     """Read a run's cases; if `first` is given, keep only the records of cases that differ from the cases in `first`."""
     if not path.is_file():
         return

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import escape_for_terminal
-from evalsuite.core.phrases import shorten_with_length
+from evalsuite.core.phrases import shorten_with_note
 from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.output.reports.markdown import format_number
 from evalsuite.output.reports.section import Column
@@ -31,14 +31,14 @@ SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
 
-def write_case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
+def format_case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
     """Write one case as plain text that is safe to print on a terminal.
 
     Args:
         most: maximum characters of each text; None shows each text in full.
         scores: names of further scores to show besides scores with a reason; an empty collection shows all scores.
     """
-    return "\n".join(_write_labelled(label, text, most) for label, text in _list_parts(record, scores))
+    return "\n".join(_format_labelled(label, text, most) for label, text in _list_parts(record, scores))
 
 
 def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
@@ -48,7 +48,7 @@ def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) 
     values = ", ".join(
         f"{name} {format_number(value, NUMBER)}" for name, value in record.scores.items() if name in shown
     )
-    line = _write_labelled("baseline", f"{answer}\n({values or record.outcome})", most)
+    line = _format_labelled("baseline", f"{answer}\n({values or record.outcome})", most)
     return f"{block}\n{line}"
 
 
@@ -71,9 +71,9 @@ def _list_parts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, 
         yield "error", f"{record.cause}: {record.error}"
 
 
-def _write_labelled(label: str, text: str, most: int | None) -> str:
+def _format_labelled(label: str, text: str, most: int | None) -> str:
     if most is not None and len(text) > most:
-        text = shorten_with_length(text, most)
+        text = shorten_with_note(text, most)
     lines = escape_for_terminal(text).splitlines() or [""]
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
 
@@ -93,13 +93,13 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
         for row in select_cases(bench.tally, gate.tag, gate.value)
     ]
 
-    def worst_first(row: Row) -> tuple[float, str]:
+    def get_sort_key(row: Row) -> tuple[float, str]:
         score = get_score(row, metric) or 0.0
-        return (score if gate.wants_more else -score), row.case
+        return (score if gate.is_higher_better else -score), row.case
 
     failed = [row for row in rows if row.outcome == "failed"]
     measured = failed or [row for row in rows if get_score(row, metric) is not None]
-    return [row.case for row in sorted(measured, key=worst_first)[:OF_ONE_GATE]]
+    return [row.case for row in sorted(measured, key=get_sort_key)[:OF_ONE_GATE]]
 
 
 def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
@@ -115,7 +115,7 @@ def _list_uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
     return (row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None)
 
 
-def write_case_blocks(
+def format_case_blocks(
     cases: Iterable[str], run: Run, baseline: Run | None, metrics: Collection[str] | None
 ) -> Iterator[tuple[str, str]]:
     """Yield for each case its name with outcome, and its block with the baseline's answer.
@@ -127,7 +127,7 @@ def write_case_blocks(
         record = run.read(case)
         main = run.benchmarks[record.benchmark].primary
         scores = {main, *metrics} if main and metrics is not None else ()
-        block = write_case_block(record, most=LONGEST_TEXT, scores=scores)
+        block = format_case_block(record, most=LONGEST_TEXT, scores=scores)
         if baseline is not None and case in baseline.offsets:
             block = add_baseline_answer(block, baseline.read(case), most=LONGEST_TEXT)
         yield f"{case.rpartition('::')[2]}: {OUTCOMES[record.outcome]}", block

@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.comparison import find_common_questions
-from evalsuite.decisions.history import FlakyCase, MetricHistory, Release, find_flaky_cases
+from evalsuite.decisions.comparison import pair_questions
+from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_metric
-from evalsuite.output.page.overview import PairedRuns, compare_pair, map_metric_ranges
+from evalsuite.output.page.overview import PairedRuns, compare_all, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
@@ -32,10 +32,10 @@ from evalsuite.output.reports.section import (
     Series,
     Table,
     convert_tables,
-    find_best,
+    find_best_value,
     list_charts,
     parse_columns,
-    separate_distinct_metrics,
+    split_distinct_metrics,
 )
 from evalsuite.results.run_folders import RunFolder, replace_file
 from evalsuite.results.runs import Run, RunBenchmark, load_run
@@ -85,7 +85,7 @@ def write_comparison(
     if twice:
         raise RunError(f"{twice.name} is named twice; a comparison needs different runs")
     runs = [load_run(folder, declarations) for folder in folders]
-    labels = label_runs(runs, names)
+    labels = make_run_labels(runs, names)
     sections = compare_runs(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
     pictures = draw_charts(list_charts(sections), target)
@@ -97,7 +97,7 @@ def write_comparison(
     return Comparison(file, labels, sections)
 
 
-def label_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
+def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
     """Check the user's labels; without labels, label runs by model, or by run name if two runs have the same model."""
     if names and (len(names) != len(runs) or len(set(names)) < len(names)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
@@ -111,19 +111,19 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     sections = [_make_runs_section(runs, labels), _make_glance_section(runs, labels, names)]
     for name in names:
         views = [make_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
-        section = make_benchmark_section(name, views, _find_bench(runs, name))
+        section = make_benchmark_section(name, views, _find_benchmark(runs, name))
         extra: list[Block | None] = [
             make_paired_table(runs, labels, name),
             make_rank_table(runs, labels, name),
             make_radar_chart(
-                name, views, section, _find_bench(runs, name).primary, partial(_is_lower_better, runs, name)
+                name, views, section, _find_benchmark(runs, name).primary, partial(_is_lower_better, runs, name)
             ),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
 
 
-def _find_bench(runs: Sequence[Run], name: str) -> RunBenchmark:
+def _find_benchmark(runs: Sequence[Run], name: str) -> RunBenchmark:
     """Return the benchmark from the first run that has its code; without code, return the first run's benchmark."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
@@ -138,12 +138,12 @@ def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequ
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
-        bench = _find_bench(runs, name)
+        bench = _find_benchmark(runs, name)
         metric = bench.primary
         falls = metric is not None and _is_lower_better(runs, name, metric)
         estimates = [estimate_metric(run, name, metric) for run in runs]
         rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
-        best.append(find_best(estimates, lower_is_better=falls))
+        best.append(find_best_value(estimates, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
     return Section(GLANCE, [Table("", columns, rows, note, best)])
@@ -171,12 +171,12 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     metrics, repeated = _list_distinct_metrics([tally for _, tally in tallies])
     ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
     paired = [
-        (other, base, find_common_questions(before, after))
+        (other, base, pair_questions(before, after))
         for (base, before), (other, after) in itertools.combinations(tallies, 2)
     ]
     rows: list[list[Cell]] = [
-        [other, base, metric, *_make_cells(compare_pair(both, metric, ranges.get(f"{name}.{metric}"), comparisons))]
-        for metric in list_primary_first(metrics, _find_bench(runs, name).primary)
+        [other, base, metric, *_make_cells(compare_all(both, metric, ranges.get(f"{name}.{metric}"), comparisons))]
+        for metric in list_primary_first(metrics, _find_benchmark(runs, name).primary)
         for other, base, both in paired
     ]
     columns = parse_columns(
@@ -198,7 +198,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
 
 def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
     """Rank three or more runs by pairwise wins per question on the primary metric."""
-    metric = _find_bench(runs, name).primary
+    metric = _find_benchmark(runs, name).primary
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
@@ -207,7 +207,7 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
     sign = -1 if _is_lower_better(runs, name, metric) else 1
     outcomes, clusters = [], []
     for (base, before), (other, after) in itertools.combinations(tallies, 2):
-        for pair in find_common_questions(before, after).list_pairs(metric):
+        for pair in pair_questions(before, after).list_pairs(metric):
             gain = sign * (pair.after - pair.before)
             outcomes.append((other, base, 0.5 + 0.5 * ((gain > 0) - (gain < 0))))
             clusters.append(pair.row.cluster)
@@ -217,7 +217,7 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
 def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
     """List the metrics with distinct values, and print one line per metric that repeats another metric's values."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
-    return separate_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
+    return split_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
 
 def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
@@ -256,11 +256,11 @@ def make_radar_chart(
         return None
     if len(metrics := [metric for metric in _list_share_metrics(views) if not falls(metric)][:MOST]) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
-        return _draw_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
-    for tag, values in _make_groups(views).items():
+        return _make_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
+    for tag, values in _make_tag_groups(views).items():
         if primary and FEWEST <= len(values) <= MOST:
             series = [Series(view.label, _list_means(view.tally, tag, values, primary)) for view in views]
-            return _draw_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
+            return _make_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
     return None
 
 
@@ -274,7 +274,7 @@ def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
     ]
 
 
-def _make_groups(views: Sequence[RunView]) -> dict[str, list[str]]:
+def _make_tag_groups(views: Sequence[RunView]) -> dict[str, list[str]]:
     tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
     return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
 
@@ -284,7 +284,7 @@ def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> l
     return [groups[value].mean(metric) if value in groups else None for value in values]
 
 
-def _draw_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
+def _make_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
     # Keep only letters, digits and `_`, because the chart's name is also a file name.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
@@ -297,7 +297,7 @@ MOST_FLAKY = 20  # Maximum cases with changing outcomes (flaky cases) that are s
 def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    sections = [*make_history_sections(courses), *_list_flaky_section(find_flaky_cases(runs))]
+    sections = [*make_history_sections(courses), *_make_flaky_section(find_flaky_cases(runs))]
     pictures = draw_charts(list_charts(sections), target)
     file = target / HISTORY
     replace_file(
@@ -319,10 +319,10 @@ def describe_drifts(courses: Sequence[MetricHistory]) -> str:
 
 def make_history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
     """Make one section per metric, with its chart and one row per release."""
-    return [Section(str(course.subject), [_draw_course(course), _make_course_table(course)]) for course in courses]
+    return [Section(str(course.subject), [_draw_history(course), _make_history_table(course)]) for course in courses]
 
 
-def _list_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
+def _make_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     """List cases whose outcome changes between epochs or runs of one model; empty if no case's outcome changes."""
     if not cases:
         return []
@@ -334,7 +334,7 @@ def _list_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     return [Section("Flaky cases", [Table("", columns, rows, note)])]
 
 
-def _make_course_table(course: MetricHistory) -> Table:
+def _make_history_table(course: MetricHistory) -> Table:
     references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
     columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
     for name in references:
@@ -352,7 +352,7 @@ def _make_course_table(course: MetricHistory) -> Table:
     return Table("", columns, rows, note if references else "")
 
 
-def _make_release_row(release: Release, references: Sequence[str]) -> list[Cell]:
+def _make_release_row(release: ReleaseEstimate, references: Sequence[str]) -> list[Cell]:
     row: list[Cell] = [release.run, release.started[:16].replace("T", " "), release.model, release.estimate]
     for name in references:
         standing = release.standings.get(name)
@@ -365,7 +365,7 @@ def _make_release_row(release: Release, references: Sequence[str]) -> list[Cell]
     return row
 
 
-def _draw_course(course: MetricHistory) -> Chart:
+def _draw_history(course: MetricHistory) -> Chart:
     name = re.sub(r"\W+", "_", str(course.subject)).strip("_")
     return Chart(
         "lines",

@@ -65,7 +65,7 @@ def _tabulate_all_cases(
     measures: dict[str, Callable[[RunView], Estimate | None]] = {
         metric: partial(_estimate_metric, metric) for metric in metrics
     }
-    measures |= {metric: partial(_measure_derived, measure) for metric, measure in derived.items()}
+    measures |= {metric: partial(_compute_derived, measure) for metric, measure in derived.items()}
     ordered = list_primary_first(measures, first)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
@@ -89,7 +89,7 @@ def _estimate_metric(metric: str, run: RunView) -> Estimate | None:
     return run.estimate(metric, run.tally)
 
 
-def _measure_derived(measure: DerivedMetric, run: RunView) -> Estimate | None:
+def _compute_derived(measure: DerivedMetric, run: RunView) -> Estimate | None:
     return measure(run.tally)
 
 
@@ -102,7 +102,7 @@ def _tabulate_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterato
         ]
         yield Table(f"By {tag}", [Column(tag), *columns], rows)
         if metrics and len(groups) > 1:
-            yield _draw_chart(name, tag, metrics, run, groups)
+            yield _make_charts(name, tag, metrics, run, groups)
 
 
 def _explain_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
@@ -116,7 +116,7 @@ def _list_grouping_tags(tally: Tally) -> list[str]:
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
-def _draw_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
+def _make_charts(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
     """Draw the first metric; if it ranges from 0 to 1, also draw other metrics of this range on the same axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]

@@ -44,7 +44,7 @@ def render_sections(sections: Sequence[Section], pictures: Sequence[str]) -> str
     parts = []
     for section in sections:
         parts.append(f"## {escape_markdown(section.title)}")
-        for is_detail, blocks in groupby(section.blocks, _is_detail):
+        for is_detail, blocks in groupby(section.blocks, _is_folded_block):
             texts = [text for block in blocks if (text := _render_block(block, pictures))]
             if is_detail and texts:
                 texts = ["<details><summary>More tables and pictures</summary>", *texts, "</details>"]
@@ -52,7 +52,7 @@ def render_sections(sections: Sequence[Section], pictures: Sequence[str]) -> str
     return "\n\n".join(parts)
 
 
-def _is_detail(block: Block) -> bool:
+def _is_folded_block(block: Block) -> bool:
     return block.folded and not isinstance(block, Passage)
 
 
@@ -69,7 +69,7 @@ def render_table(table: Table) -> str:
     if not table.rows:
         return ""
     table = drop_unmeasured_columns(table)
-    text = _render_table(table, _emphasise, [escape_markdown(column.title) for column in table.columns], "pipe")
+    text = _render_table(table, _emphasise_best, [escape_markdown(column.title) for column in table.columns], "pipe")
     title = f"### {escape_markdown(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
 
@@ -95,7 +95,7 @@ def _render_table(
 
 def _mark_best(cell: Cell, column: Column, best: float | None) -> str:
     mark = " best" if is_best(cell, column, best) else ""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", write_plain_cell(cell, column)) + mark
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", format_plain_cell(cell, column)) + mark
 
 
 def render_passage(passage: Passage) -> str:
@@ -114,18 +114,18 @@ def render_passage(passage: Passage) -> str:
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 
-def show_cell(cell: Cell, column: Column) -> str:
+def format_cell(cell: Cell, column: Column) -> str:
     """Print a cell as Markdown."""
     # Escape text and p-values, because brackets could become a link, and the `<` of a small p-value could become a tag.
-    text = write_plain_cell(cell, column)
+    text = format_plain_cell(cell, column)
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
 
-def _emphasise(cell: Cell, column: Column, best: float | None) -> str:
-    return f"**{show_cell(cell, column)}**" if is_best(cell, column, best) else show_cell(cell, column)
+def _emphasise_best(cell: Cell, column: Column, best: float | None) -> str:
+    return f"**{format_cell(cell, column)}**" if is_best(cell, column, best) else format_cell(cell, column)
 
 
-def render_contents(sections: Sequence[Section]) -> str:
+def render_links(sections: Sequence[Section]) -> str:
     """Return one line of links to the sections, by GitHub's anchors."""
     links = [f"[{escape_markdown(section.title)}](#{make_anchor(section.title)})" for section in sections]
     return " · ".join(links)
@@ -136,7 +136,7 @@ def make_anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def write_plain_cell(cell: Cell, column: Column) -> str:
+def format_plain_cell(cell: Cell, column: Column) -> str:
     """Print a cell in its column's style; text is returned unchanged."""
     if cell is None:
         return ABSENT
@@ -160,7 +160,7 @@ def format_number(value: float, column: Column) -> str:
     return text if re.search("[1-9a-z]", text) else text.lstrip("-")
 
 
-def join_lines(text: str) -> str:
+def collapse_to_line(text: str) -> str:
     """Put text on one line: single spaces between its words, no control characters."""
     words = (CONTROL.sub("", word) for word in text.split())
     return " ".join(word for word in words if word)
@@ -168,7 +168,7 @@ def join_lines(text: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """Escape text of a model or a dataset, so that the text stays in its table cell and never becomes markup."""
-    quoted = join_lines(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    quoted = collapse_to_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # Mentions in a model's text must not notify users, and addresses must not become links.
     inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
@@ -208,14 +208,14 @@ def _unescape_cell(cell: str) -> str:
     return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
 
 
-def write_decision_line(decision: GateDecision) -> str:
+def format_decision_line(decision: GateDecision) -> str:
     """Print a gate's decision for a terminal."""
-    return f"{decision.verdict:>8}  {decision.gate.text}   {write_measured_line(decision)}"
+    return f"{decision.verdict:>8}  {decision.gate.text}   {format_measured_line(decision)}"
 
 
-def write_measured_line(decision: GateDecision) -> str:
+def format_measured_line(decision: GateDecision) -> str:
     """Name the metric that a gate checks, with its measured value or the reason why the value is missing."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
-        reason = f"{show_cell(estimate, Column('', 'number', 4))} {reason}".rstrip()
+        reason = f"{format_cell(estimate, Column('', 'number', 4))} {reason}".rstrip()
     return f"{decision.subject}: {reason}"

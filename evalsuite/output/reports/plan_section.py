@@ -59,11 +59,11 @@ def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
         sight.questions,
         sight.after,
         _drop_infinite(sight.visible),
-        _drop_infinite(sight.with_twice_the_questions),
-        _drop_infinite(sight.with_twice_the_epochs),
+        _drop_infinite(sight.loss_at_double_questions),
+        _drop_infinite(sight.loss_at_double_epochs),
         sight.loss,
         sight.needed,
-        "?" if not sight.noise_known else str(sight.needed_epochs or "none suffice"),
+        "?" if not sight.noise_known else str(sight.epochs_needed or "none suffice"),
     ]
 
 
@@ -88,16 +88,16 @@ def advise_on_loss(sight: DetectableLoss) -> str:
     if sight.needed is not None:
         more = write_count(sight.needed - sight.questions, "more question")
         words += f" {sight.loss:.3g} needs {more} ({sight.needed:,} instead of {sight.questions:,})"
-        if sight.needed_epochs:
-            words += f", or {sight.needed_epochs} epochs in both runs"
+        if sight.epochs_needed:
+            words += f", or {sight.epochs_needed} epochs in both runs"
         words += "."
-    return f"{words} {_write_advice(sight)}{fails}"
+    return f"{words} {_make_advice(sight)}{fails}"
 
 
-def _write_advice(sight: DetectableLoss) -> str:
-    epochs = sight.with_twice_the_epochs
+def _make_advice(sight: DetectableLoss) -> str:
+    epochs = sight.loss_at_double_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."
-    if not math.isfinite(epochs) or sight.with_twice_the_questions < 0.98 * epochs:
+    if not math.isfinite(epochs) or sight.loss_at_double_questions < 0.98 * epochs:
         return "For the same number of calls more questions pay more than more epochs."
     return "More epochs pay as much as more questions, call for call, and need no new questions."

@@ -97,7 +97,7 @@ def _scale_value(chart: Chart, value: float) -> float:
     return value * 100 if chart.unit == "percent" else value
 
 
-def _find_points(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
+def _get_error_bars(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
     """Return the values, and their distances to the lower and upper interval ends; nan for missing numbers."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
@@ -126,7 +126,7 @@ def _make_axes(chart: Chart, figure: Any) -> Any:
     return axes
 
 
-def _name_labels(chart: Chart, axes: Any) -> None:
+def _set_labels(chart: Chart, axes: Any) -> None:
     crowded = sum(map(len, chart.labels)) > 60
     axes.set_xticks(
         range(len(chart.labels)), chart.labels, rotation=35 if crowded else 0, ha="right" if crowded else "center"
@@ -155,7 +155,7 @@ def _draw_bars(chart: Chart, figure: Any) -> None:
     if len(chart.labels) < 3:
         axes.set_xlim(-1, len(chart.labels))
     for index, series in enumerate(chart.series):
-        middle, reach = _find_points(chart, series.values)
+        middle, reach = _get_error_bars(chart, series.values)
         aside = width * (index - (len(chart.series) - 1) / 2)
         places = [place + aside for place in range(len(chart.labels))]
         axes.bar(
@@ -168,14 +168,14 @@ def _draw_bars(chart: Chart, figure: Any) -> None:
             ecolor="#444444",
             capsize=2,
         )
-    _name_labels(chart, axes)
+    _set_labels(chart, axes)
     _add_legend(chart, figure)
 
 
 def _draw_lines(chart: Chart, figure: Any) -> None:
     axes = _make_axes(chart, figure)
     for index, series in enumerate(chart.series):
-        middle, reach = _find_points(chart, series.values)
+        middle, reach = _get_error_bars(chart, series.values)
         # Shift each series slightly to the side, so that intervals do not hide each other.
         places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
         axes.errorbar(
@@ -187,7 +187,7 @@ def _draw_lines(chart: Chart, figure: Any) -> None:
             marker=MARKERS[index % len(MARKERS)],
             capsize=3,
         )
-    _name_labels(chart, axes)
+    _set_labels(chart, axes)
     _add_legend(chart, figure)
 
 
@@ -195,7 +195,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot(projection="polar")
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
-        middle, _ = _find_points(chart, series.values)
+        middle, _ = _get_error_bars(chart, series.values)
         # Leave a gap in the line for a missing value, and do not fill a polygon with a gap.
         closed = [*middle, middle[0]]
         colour = COLOURS[index % len(COLOURS)]
@@ -217,11 +217,11 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
 
 def _draw_heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
-    cells = [_find_points(chart, series.values)[0] for series in chart.series]
+    cells = [_get_error_bars(chart, series.values)[0] for series in chart.series]
     low, high = (_scale_value(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
     image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
-    _name_labels(chart, axes)
+    _set_labels(chart, axes)
     digits = 0 if chart.unit in ("count", "percent") else 2
     for row, values in enumerate(cells):
         for column, value in enumerate(values):

@@ -14,7 +14,7 @@ from evalsuite.core.types import SHARE, Record, Usage
 from evalsuite.decisions.measured import Measured, select_cases
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
-from evalsuite.output.reports.case_block import write_case_block
+from evalsuite.output.reports.case_block import format_case_block
 from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
 from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
@@ -23,7 +23,7 @@ from evalsuite.results.tally import Estimate, RunView, Tally
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from evalsuite.decisions.comparison import Against
+    from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run, RunBenchmark
@@ -83,9 +83,9 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
         for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
-    sections += _compare_faults(run, measured)
+    sections += _tabulate_faults(run, measured)
     sections += _group_errors(run)
-    sections += _show_worst_cases(run, {name for name, own in by_name.items() if _shows_cases(own)})
+    sections += _make_worst_cases_sections(run, {name for name, own in by_name.items() if _has_case_passages(own)})
     sections.append(_make_signature_section(run))
     return sections
 
@@ -177,7 +177,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
     return Section("Benchmarks", [Table("", columns, rows)])
 
 
-def _compare_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
+def _tabulate_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
     """Tabulate each primary metric for cases without faults and for each kind of injected fault."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
@@ -219,11 +219,11 @@ def _remove_details(message: str) -> str:
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
-def _shows_cases(section: Section) -> bool:
+def _has_case_passages(section: Section) -> bool:
     return any(isinstance(block, Passage) and block.folded for block in section.blocks)
 
 
-def _show_worst_cases(run: Run, shown: Collection[str]) -> list[Section]:
+def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section]:
     """Show the worst cases of each benchmark whose own section shows no cases."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
@@ -236,7 +236,7 @@ def _show_worst_cases(run: Run, shown: Collection[str]) -> list[Section]:
         lowest = nsmallest(LOWEST, _rank_cases(bench.tally.scored(primary), primary, best, falls=falls))
         for *_, case in lowest:
             record = run.read(case)
-            blocks += [_make_passage(record, primary), *_show_judgements(record)]
+            blocks += [_make_passage(record, primary), *_make_judgement_passages(record)]
     if not blocks:
         return []
     return [Section("Lowest scores", blocks)]
@@ -254,17 +254,17 @@ def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Itera
 
 def _make_passage(record: Record, metric: str) -> Passage:
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
-    return Passage(title, write_case_block(record, most=LONGEST_TEXT), folded=True)
+    return Passage(title, format_case_block(record, most=LONGEST_TEXT), folded=True)
 
 
-def _show_judgements(record: Record) -> list[Passage]:
+def _make_judgement_passages(record: Record) -> list[Passage]:
     if not record.logs:
         return []
-    from evalsuite.output.reports.judges.ballots import write_log
+    from evalsuite.output.reports.judges.ballots import format_log
 
     case = record.case.rpartition("::")[2]
     return [
-        Passage(f"{case}: {name}, what was said", write_log(log), folded=True, whole=True)
+        Passage(f"{case}: {name}, what was said", format_log(log), folded=True, whole=True)
         for name, log in sorted(record.logs.items())
     ]
 
@@ -284,7 +284,7 @@ MOST_SLICES = 5  # Maximum slices that are shown, greatest losses first.
 MOST_FLIPS = 12  # Maximum changed cases that are shown, greatest losses first.
 
 
-def make_baseline_section(against: Against) -> Section:
+def make_baseline_section(against: BaselineComparison) -> Section:
     """Build the report's section about the comparison with a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []
@@ -320,18 +320,18 @@ def make_baseline_section(against: Against) -> Section:
     return Section(f"Against {against.name}", [shown, *_make_slices_table(against), *_make_flips_table(against)])
 
 
-def _describe_left_out(against: Against) -> str:
+def _describe_left_out(against: BaselineComparison) -> str:
     parts = [
         f"Left out: {write_count(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' * (len(cases) > 5)})."
         for side, cases in against.left_out.items()
         if cases
     ]
     parts += [f"Not compared: {subject}; {reason}." for subject, reason in against.not_compared.items()]
-    parts += [f"{line}." for line in against.write_remarks()]
+    parts += [f"{line}." for line in against.list_remarks()]
     return " ".join(parts)
 
 
-def _make_slices_table(against: Against) -> list[Table]:
+def _make_slices_table(against: BaselineComparison) -> list[Table]:
     lost = [loss_slice for loss_slice in against.slices if loss_slice.loss > 0]
     if not lost:
         return []
@@ -353,7 +353,7 @@ def _make_slices_table(against: Against) -> list[Table]:
     return [Table("Slices that lost most", columns, rows, note)]
 
 
-def _make_flips_table(against: Against) -> list[Table]:
+def _make_flips_table(against: BaselineComparison) -> list[Table]:
     if not against.flips:
         return []
     rows: list[list[Cell]] = [

@@ -196,7 +196,7 @@ def is_best(cell: Cell, column: Column, best: float | None) -> bool:
     return best is not None and column.style != "text" and value == best
 
 
-def find_best(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
+def find_best_value(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
     """Return the best number, unrounded; None if fewer than two numbers were measured, or if all numbers are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
     numbers = [value for value in values if isinstance(value, float | int)]
@@ -205,9 +205,7 @@ def find_best(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
     return min(numbers) if lower_is_better else max(numbers)
 
 
-def separate_distinct_metrics(
-    metrics: Sequence[str], values: Sequence[Sequence[object]]
-) -> tuple[list[str], list[str]]:
+def split_distinct_metrics(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
     """Separate metrics with distinct values from metrics that repeat another metric; describe each repetition.
 
     Args:

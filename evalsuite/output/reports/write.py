@@ -14,14 +14,14 @@ from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure_run
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
-from evalsuite.output.reports.case_block import list_cases_to_show, write_case_blocks
+from evalsuite.output.reports.case_block import format_case_blocks, list_cases_to_show
 from evalsuite.output.reports.markdown import (
     escape_markdown,
-    render_contents,
+    format_decision_line,
+    format_plain_cell,
+    render_links,
     render_passage,
     render_sections,
-    write_decision_line,
-    write_plain_cell,
 )
 from evalsuite.output.reports.plots import can_draw, draw_charts
 from evalsuite.output.reports.report import build_report
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalsuite.core.declarations import Declarations
-    from evalsuite.decisions.comparison import Against
+    from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.measured import Measured
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
@@ -70,13 +70,13 @@ class RunReport:
 
     def render_text(self, pictures: Sequence[str] = ()) -> str:
         """Render the report as Markdown, with the pictures of the named charts."""
-        text = "\n\n".join((self.top, render_contents(self.sections), render_sections(self.sections, pictures)))
+        text = "\n\n".join((self.top, render_links(self.sections), render_sections(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw() else text + "\n"
 
     @property
     def top(self) -> str:
         """The first lines of report and comment: the verdict, and a hidden mark with the verdict's id for programs."""
-        return f"{write_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
+        return f"{format_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property
     def baseline(self) -> Run | None:
@@ -98,7 +98,7 @@ def write_report(report: RunReport, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
     replace_file(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-    replace_file(target / COMMENT, write_comment(report) + "\n")
+    replace_file(target / COMMENT, format_comment(report) + "\n")
     replace_file(target / REPORT, report.render_text())
     # Draw the charts last, because drawing takes longest and is most likely to fail.
     text = report.render_text(draw_charts(list_charts(report.sections), target))
@@ -122,7 +122,7 @@ def find_baselines(run: Run) -> list[Run]:
     return [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
 
 
-def write_comment(report: RunReport) -> str:
+def format_comment(report: RunReport) -> str:
     """Write the report's most important sections and some failed cases, short enough for a pull request's comment."""
     text = report.top
     for section in report.sections:
@@ -133,14 +133,14 @@ def write_comment(report: RunReport) -> str:
             text += f"\n\n{more}"
     cases = list_cases_to_show(report.run, report.verdict, MOST_CASES)
     gated = {decision.gate.metric for decision in report.verdict.decisions}
-    for title, block in write_case_blocks(cases, report.run, report.baseline, gated):
+    for title, block in format_case_blocks(cases, report.run, report.baseline, gated):
         more = render_passage(Passage(title, block, folded=True, whole=True))
         if len(text) + len(more) <= LONGEST_COMMENT:
             text += f"\n\n{more}"
     return text
 
 
-def write_heading(verdict: Verdict, model: str | None) -> str:
+def format_heading(verdict: Verdict, model: str | None) -> str:
     """Write the report's first lines: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape_markdown(model or 'no model')}: {verdict.headline}"]
     reasons = [*verdict.reasons, *verdict.remarks]
@@ -224,7 +224,7 @@ def summarise_run(
     }
 
 
-def _summarise_baseline(against: Against) -> dict[str, Any]:
+def _summarise_baseline(against: BaselineComparison) -> dict[str, Any]:
     return {
         "baseline": against.name,
         "margin": against.rules.margin,
@@ -236,12 +236,12 @@ def _summarise_baseline(against: Against) -> dict[str, Any]:
     }
 
 
-def make_first_screen(report: RunReport, file: Path) -> str:
+def make_short_html(report: RunReport, file: Path) -> str:
     """Make an HTML page without scripts, in which all text from models is escaped."""
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"
     lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']
-    decided = [*map(write_decision_line, verdict.decisions), *verdict.reasons_beyond_gates, *verdict.remarks]
+    decided = [*map(format_decision_line, verdict.decisions), *verdict.reasons_beyond_gates, *verdict.remarks]
     if decided:
         lines.append(f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in decided)}</ul>")
     benches = report.run.benchmarks.items()
@@ -249,17 +249,17 @@ def make_first_screen(report: RunReport, file: Path) -> str:
     for section in report.sections:
         tables = [block for block in section.blocks if isinstance(block, Table) and not block.folded]
         if section.title in shown and tables:
-            lines.append(_write_html_table(tables[0]))
+            lines.append(_format_html_table(tables[0]))
     lines.append(f"<p>{html.escape(str(file))}</p>")
     return "\n".join(lines)
 
 
-def _write_html_table(table: Table) -> str:
+def _format_html_table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(column.title)}</th>" for column in table.columns)
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td>{html.escape(write_plain_cell(cell, column))}</td>"
+            f"<td>{html.escape(format_plain_cell(cell, column))}</td>"
             for cell, column in zip(row, table.columns, strict=True)
         )
         + "</tr>"

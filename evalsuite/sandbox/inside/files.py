@@ -22,7 +22,7 @@ BINARY = "binary"
 _UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
 
 
-class TableFiles:
+class TableFileProvider:
     """Provides the tables of one program as files.
 
     Args:

@@ -209,7 +209,7 @@ class ForkingInterpreter:
 
     def _reap_program(self, forked: ForkedProgram) -> None:
         self._close_channel(forked)
-        self._unregister(forked.pidfd)
+        self._unregister_descriptor(forked.pidfd)
         del self.programs[forked.key]
         running, ending = forked.is_running, forked.reap()
         if running:
@@ -218,11 +218,11 @@ class ForkingInterpreter:
 
     def _close_channel(self, forked: ForkedProgram) -> None:
         if forked.channel is not None:
-            self._unregister(forked.channel.fileno())
+            self._unregister_descriptor(forked.channel.fileno())
             forked.channel.close()
             forked.channel = None
 
-    def _unregister(self, descriptor: int) -> None:
+    def _unregister_descriptor(self, descriptor: int) -> None:
         del self.by_descriptor[descriptor]
         self.poll.unregister(descriptor)
 
@@ -276,9 +276,9 @@ def _import_module(name: str) -> None:
         importlib.import_module(name)
         # Run common operations, so that forked programs inherit the modules and caches that these operations load.
         if name == "pandas":
-            _warm_pandas()
+            _preload_pandas()
         elif name == "matplotlib.pyplot":
-            _warm_matplotlib()
+            _preload_matplotlib()
     except Exception:  # noqa: BLE001 - a program that needs the module gets the error
         # Remove partly imported modules, so that a program's own import fails as if nothing had been imported.
         for half_imported in set(sys.modules) - before:
@@ -378,7 +378,7 @@ def redirect_caches(folder: str) -> Iterator[None]:
         del os.environ["MPLCONFIGDIR"]
 
 
-def _warm_matplotlib() -> None:
+def _preload_matplotlib() -> None:
     from matplotlib import pyplot as plt
 
     plt.plot([1, 2])
@@ -387,7 +387,7 @@ def _warm_matplotlib() -> None:
     plt.close("all")
 
 
-def _warm_pandas() -> None:
+def _preload_pandas() -> None:
     import pandas as pd
 
     frame = pd.read_csv(io.StringIO("a,b,c\n1,x,2020-01-01\n2,y,2020-01-02\n3,x,\n"))

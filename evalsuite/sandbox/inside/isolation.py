@@ -53,11 +53,11 @@ class NamespaceIsolation:
         try:
             yield LOADING
         finally:
-            kernel.unmount(LOADING)
+            kernel.unmount_target(LOADING)
 
     def fork_child(self) -> int:
         """Fork; the child, which gets 0, is the first process of a new pid namespace and must call `confine_child`."""
-        kernel.unshare(kernel.NEW_PIDS)
+        kernel.enter_namespaces(kernel.NEW_PIDS)
         try:
             pid = os.fork()
         except OSError:
@@ -74,7 +74,7 @@ class NamespaceIsolation:
     def _isolate_process(self, limits: Limits) -> None:
         # Leave the warm interpreter's process group, because `kill(0, ...)` reaches a group across pid namespaces.
         os.setsid()
-        kernel.unshare(kernel.NEW_MOUNTS)
+        kernel.enter_namespaces(kernel.NEW_MOUNTS)
         process = os.open("/proc/self", os.O_PATH)
         descriptors = {path: os.open(path, os.O_PATH) for path in self._hidden}
         kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
@@ -145,7 +145,7 @@ def _switch_user(user: int, process: int) -> None:
         kernel.switch_user(user)
         kernel.make_dumpable()
     # Make a separate user namespace, because the kernel counts processes per user and namespace.
-    kernel.unshare(kernel.NEW_USERS)
+    kernel.enter_namespaces(kernel.NEW_USERS)
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{PROGRAM_USER} {user} 1"),
@@ -215,7 +215,7 @@ class LandlockIsolation:
         # If this process is root, give each program a separate user, unless these users could not access the
         # interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all, [*readable, scratch]))
-        kernel.adopt_orphans()
+        kernel.become_subreaper()
 
     @contextmanager
     def open_loading_folder(self) -> Iterator[str]:
@@ -234,7 +234,7 @@ class LandlockIsolation:
     def confine_child(self, key: int) -> None:
         """Isolate the child; an OSError says which step the kernel refused, and the child must then run no program."""
         os.setsid()
-        kernel.die_with_parent()
+        kernel.set_parent_death_signal()
         own = self._scratch / str(key)
         own.mkdir(mode=0o700)
         # Open the paths before switching the user, because the new user may not be able to access them.
@@ -245,7 +245,7 @@ class LandlockIsolation:
             os.chown(own, user, user)
             kernel.switch_user(user)
             # Request the parent-death signal again, because a change of user clears the setting.
-            kernel.die_with_parent()
+            kernel.set_parent_death_signal()
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
         kernel.drop_capabilities()

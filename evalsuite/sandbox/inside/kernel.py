@@ -33,7 +33,7 @@ def _call_libc(name: str, *args: object) -> None:
         raise OSError(code, f"{name}: {os.strerror(code)}")
 
 
-def unshare(namespaces: int) -> None:
+def enter_namespaces(namespaces: int) -> None:
     """Move this process to new namespaces; a new pid namespace affects only future children."""
     _call_libc("unshare", ctypes.c_int(namespaces))
 
@@ -48,7 +48,7 @@ def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) ->
     _call_libc("mount", b"tmpfs", target.encode(), b"tmpfs", ctypes.c_ulong(flags), options.encode())
 
 
-def unmount(target: str) -> None:
+def unmount_target(target: str) -> None:
     """Remove the last mount at `target`; open files of this mount stay usable."""
     _call_libc("umount2", target.encode(), ctypes.c_int(_DETACH))
 
@@ -72,12 +72,12 @@ def forbid_inspection() -> None:
     _set_process_option(_SET_DUMPABLE, 0)
 
 
-def die_with_parent() -> None:
+def set_parent_death_signal() -> None:
     """Have the kernel kill this process when its parent ends."""
     _set_process_option(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
-def adopt_orphans() -> None:
+def become_subreaper() -> None:
     """Make this process the parent of descendants whose own parent has ended."""
     _set_process_option(_SET_SUBREAPER, 1)
 

@@ -35,7 +35,7 @@ from typing import Any, NoReturn
 
 from . import kernel
 from .calls import AUDIT_ARCH, make_call_filter
-from .files import TableFiles, find_encoding, list_files, save_open_figures, send_changed_files
+from .files import TableFileProvider, find_encoding, list_files, save_open_figures, send_changed_files
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
@@ -133,9 +133,9 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
         return NO_TABLE
     with contextlib.suppress(OSError):  # The program may have closed the channel in an earlier round.
         os.write(CHANNEL, LOADED)
-    _repeat_rounds(earlier, names)
+    _rerun_earlier_rounds(earlier, names)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
-    program, before = Program(code, title, names), list_files()
+    program, before = ProgramRound(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run_code, lambda: save_open_figures(before)]
     if is_last:
         # Wait for threads, then call functions registered with `atexit`, as Python does before it exits.
@@ -143,7 +143,7 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
     else:
         steps += [program.show_value]
     # Catch errors of flushing, too, because the program may have replaced or closed its output.
-    errors = list(filter(None, map(_catch_error, [*steps, _flush_output])))
+    errors = list(filter(None, map(_run_and_catch, [*steps, _flush_output])))
     if os.getpid() in _first_process:
         send_changed_files(before)
     if errors:
@@ -151,30 +151,30 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
     return RAISED if errors else OK
 
 
-def _repeat_rounds(earlier: list[str], names: dict[str, Any]) -> None:
+def _rerun_earlier_rounds(earlier: list[str], names: dict[str, Any]) -> None:
     """Run the earlier rounds again without output, because some hosts lose variables between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     for number, code in enumerate(earlier, 1):
-        _catch_error(Program(code, f"<program {number}>", names).run_code)
-        _catch_error(_flush_output)
+        _run_and_catch(ProgramRound(code, f"<program {number}>", names).run_code)
+        _run_and_catch(_flush_output)
     os.dup2(printed, STDOUT)
 
 
-def _catch_error(step: Callable[[], None]) -> str:
+def _run_and_catch(step: Callable[[], None]) -> str:
     """Run one step of the program; return the text of the error, or an empty text."""
     try:
         step()
     except SystemExit as ending:
         return "" if ending.code is None or ending.code == 0 else f"SystemExit: {ending.code}"
     except BaseException as error:  # noqa: BLE001 - a program may raise anything
-        return _show_error(error)
+        return _format_traceback(error)
     return ""
 
 
-class Program:
+class ProgramRound:
     """One round's code, and the value of its last expression; this value is printed as in a notebook."""
 
     def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
@@ -190,7 +190,7 @@ class Program:
             with contextlib.suppress(ImportError):
                 self._names["plt"] = importlib.import_module("matplotlib.pyplot")
         if "IPython" in self._code or "get_ipython" in self._code:
-            _imitate_notebook(self._names)
+            _install_notebook_functions(self._names)
         final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         self._execute_tree(tree, "exec")
         if isinstance(final, ast.Expr):
@@ -223,21 +223,21 @@ def _display_values(*values: Any) -> None:
         print(value)  # noqa: T201 - the program's output
 
 
-def _imitate_notebook(names: dict[str, Any]) -> None:
+def _install_notebook_functions(names: dict[str, Any]) -> None:
     """Provide IPython's `display` module if IPython is not installed, and a `get_ipython` whose methods do nothing."""
 
-    class Shell:
+    class NotebookShell:
         def __getattr__(self, name: str) -> Callable[..., None]:
             return lambda *_, **_options: None
 
-    names["get_ipython"] = Shell
+    names["get_ipython"] = NotebookShell
     try:
         import IPython  # type: ignore[import-not-found] # noqa: F401
     except ImportError:
         package: Any = types.ModuleType("IPython")
         package.display = display = types.ModuleType("IPython.display")
         vars(display).update(display=_display_values, clear_output=lambda **_: None, HTML=str, Markdown=str)
-        package.get_ipython = Shell
+        package.get_ipython = NotebookShell
         sys.modules.update({"IPython": package, "IPython.display": display})
 
 
@@ -296,7 +296,7 @@ def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
         files[name] = content if table["format"] == "csv" else None
         at += table["size"]
     if files:
-        TableFiles(files, frames).install_tables()
+        TableFileProvider(files, frames).install_tables()
     if header["stdin"] is not None:
         _provide_stdin(os.pread(PAYLOAD, header["stdin"], at))
     return str(header["code"]), list(header["earlier"]), bool(header["last"])
@@ -333,15 +333,15 @@ def _make_frame(content: bytes, kind: str, header_rows: int) -> Any:
     return pd.read_csv(io.BytesIO(content), header=header, encoding=encoding, encoding_errors="replace")
 
 
-def _show_error(error: BaseException) -> str:
+def _format_traceback(error: BaseException) -> str:
     """Format the traceback without frames of other files, because these frames reveal paths of this machine."""
     try:
         trace = traceback.TracebackException.from_exception(error, limit=-SHOWN_FRAMES, compact=True)
         link: traceback.TracebackException | None = trace
         while link is not None:
-            _keep_own_frames(link)
+            _drop_foreign_frames(link)
             before = link.__cause__ or link.__context__
-            if before is not None and not _keep_own_frames(before):
+            if before is not None and not _drop_foreign_frames(before):
                 link.__cause__ = link.__context__ = None  # Omit an error that a library raised and handled.
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
@@ -354,7 +354,7 @@ def _shorten_line(line: str) -> str:
     return line if len(line) <= SHOWN_COLUMNS else f"{line[: SHOWN_COLUMNS - 105]} ... {line[-100:]}"
 
 
-def _keep_own_frames(trace: traceback.TracebackException) -> bool:
+def _drop_foreign_frames(trace: traceback.TracebackException) -> bool:
     own = [frame for frame in trace.stack if frame.filename.startswith("<program")]
     trace.stack = traceback.StackSummary.from_list(own)
     return bool(own)
@@ -425,7 +425,7 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
         kernel.close_other_descriptors(descriptors)
         try:
             os.setsid()
-            kernel.die_with_parent()
+            kernel.set_parent_death_signal()
             kernel.drop_capabilities()
             if platform.machine() in AUDIT_ARCH:
                 # Install evalsuite's filter, because container engines' filters differ. Podman, for example, lets

@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.gemini_api import generation_chunks, generation_object, read_generation
+from evalsuite.applications.gemini_api import convert_request, make_generation, make_generation_chunks
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_contents_become_the_conversation_that_they_tell() -> None:
             ],
         },
     ]
-    asked = read_generation({"contents": contents, "system_instruction": {"parts": [{"text": "Be brief."}]}})
+    asked = convert_request({"contents": contents, "system_instruction": {"parts": [{"text": "Be brief."}]}})
     assert asked.messages == (
         Message("system", "Be brief."),
         Message("user", "Oslo?"),
@@ -64,7 +64,7 @@ def test_contents_become_the_conversation_that_they_tell() -> None:
     ],
 )
 def test_pictures_are_sent_on(part: dict[str, Any], url: str) -> None:
-    (message,) = read_generation({"contents": [{"parts": [{"text": "What?"}, part]}]}).messages
+    (message,) = convert_request({"contents": [{"parts": [{"text": "What?"}, part]}]}).messages
     assert message.parts[1] == {"type": "image_url", "image_url": {"url": url}}
 
 
@@ -95,7 +95,7 @@ def test_pictures_are_sent_on(part: dict[str, Any], url: str) -> None:
     ],
 )
 def test_parameters_have_their_names_in_chat_completions(config: dict[str, Any], sent: dict[str, Any]) -> None:
-    assert read_generation({"contents": HELLO, "generationConfig": config}).params == sent
+    assert convert_request({"contents": HELLO, "generationConfig": config}).params == sent
 
 
 def test_declarations_of_functions_have_a_plain_json_schema() -> None:
@@ -105,7 +105,7 @@ def test_declarations_of_functions_have_a_plain_json_schema() -> None:
         {"name": "wait", "description": "Waits.", "parametersJsonSchema": {"type": "object"}},
     ]
     choice = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}
-    asked = read_generation(
+    asked = convert_request(
         {"contents": HELLO, "tools": [{"functionDeclarations": declared}], "toolConfig": choice, "safetySettings": []}
     )
     plain = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]}
@@ -113,7 +113,7 @@ def test_declarations_of_functions_have_a_plain_json_schema() -> None:
     assert [tool["function"]["parameters"] for tool in asked.tools] == [schema, {"type": "object"}]
     allowed = {"mode": "required", "tools": [{"type": "function", "function": {"name": "look"}}]}
     assert asked.params == {"tool_choice": {"type": "allowed_tools", "allowed_tools": allowed}}
-    none = read_generation({"contents": HELLO, "toolConfig": {"functionCallingConfig": {"mode": "NONE"}}})
+    none = convert_request({"contents": HELLO, "toolConfig": {"functionCallingConfig": {"mode": "NONE"}}})
     assert none.params == {"tool_choice": "none"}
 
 
@@ -138,12 +138,12 @@ def test_declarations_of_functions_have_a_plain_json_schema() -> None:
 )
 def test_what_a_chat_model_cannot_be_sent_is_refused_by_name(field: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequest, match=words):
-        read_generation({"contents": HELLO, **field})
+        convert_request({"contents": HELLO, **field})
 
 
 def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
     usage = Usage(prompt_tokens=10, cached_tokens=4, completion_tokens=3, reasoning_tokens=1)
-    whole = generation_object(Completion("Let me", tool_calls=(CALL,), usage=usage), "gemini", 1)
+    whole = make_generation(Completion("Let me", tool_calls=(CALL,), usage=usage), "gemini", 1)
     assert whole["usageMetadata"] == {
         "promptTokenCount": 10,
         "cachedContentTokenCount": 4,
@@ -151,7 +151,7 @@ def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
         "thoughtsTokenCount": 1,
         "totalTokenCount": 13,
     }
-    chunks = list(generation_chunks(whole))
+    chunks = list(make_generation_chunks(whole))
     parts = [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
     assert parts[:2] == [{"text": "Let "}, {"text": "me"}]
     assert parts[2] == {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Oslo"}}}
@@ -181,6 +181,6 @@ def test_a_stream_without_events_is_one_list(query: str, begins: bytes) -> None:
 
 
 def test_a_budget_for_thoughts_is_left_out_and_named() -> None:
-    asked = read_generation({"contents": HELLO, "generationConfig": {"thinkingConfig": {"thinkingBudget": 99}}})
+    asked = convert_request({"contents": HELLO, "generationConfig": {"thinkingConfig": {"thinkingBudget": 99}}})
     assert asked.left_out == ("thinkingConfig.thinkingBudget",)
     assert asked.params == {}

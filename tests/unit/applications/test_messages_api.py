@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.messages_api import message_events, message_object, read_message_request
+from evalsuite.applications.messages_api import convert_request, make_message_events, make_message_object
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 HELLO = [{"role": "user", "content": "Hi"}]
@@ -33,7 +33,7 @@ def test_blocks_become_the_conversation_that_they_tell() -> None:
             ],
         },
     ]
-    asked = read_message_request({"messages": items, "system": [{"type": "text", "text": "Be brief."}]})
+    asked = convert_request({"messages": items, "system": [{"type": "text", "text": "Be brief."}]})
     assert asked.messages == (
         Message("system", "Be brief."),
         Message("user", "Oslo?"),
@@ -46,7 +46,7 @@ def test_blocks_become_the_conversation_that_they_tell() -> None:
 def test_pictures_are_sent_on() -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     content = [{"type": "image", "source": source}, {"type": "text", "text": "What is it?"}]
-    (message,) = read_message_request({"messages": [{"role": "user", "content": content}]}).messages
+    (message,) = convert_request({"messages": [{"role": "user", "content": content}]}).messages
     assert message.parts[0] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     assert message.content == "What is it?"
 
@@ -61,7 +61,7 @@ def test_pictures_are_sent_on() -> None:
 )
 def test_parameters_and_tools_have_their_names_in_chat_completions(choice: Any, sent: dict[str, Any]) -> None:
     tool = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
-    asked = read_message_request(
+    asked = convert_request(
         {"messages": HELLO, "max_tokens": 9, "stop_sequences": ["."], "tools": [tool], "tool_choice": choice}
     )
     function = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
@@ -73,7 +73,7 @@ def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
     edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
     form = {"type": "json_schema", "schema": {"type": "object"}}
     config = {"effort": "high", "format": form}
-    asked = read_message_request(
+    asked = convert_request(
         {"messages": HELLO, "thinking": {"type": "adaptive"}, "context_management": edits, "output_config": config}
     )
     assert asked.left_out == ("context_management", "thinking", "output_config.effort")
@@ -101,14 +101,14 @@ def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
 )
 def test_what_a_chat_model_cannot_be_sent_is_refused_by_name(field: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequest, match=words):
-        read_message_request({"messages": HELLO, **field})
+        convert_request({"messages": HELLO, **field})
 
 
 def test_an_answer_counts_cached_tokens_apart_and_is_streamed_in_blocks() -> None:
     usage = Usage(prompt_tokens=10, cached_tokens=4, completion_tokens=3)
-    message = message_object(Completion("Let me look.", tool_calls=(CALL,), usage=usage), "claude", 1)
+    message = make_message_object(Completion("Let me look.", tool_calls=(CALL,), usage=usage), "claude", 1)
     assert (message["stop_reason"], message["usage"]["input_tokens"]) == ("tool_use", 6)
-    kinds = [event["type"] for event in message_events(message)]
+    kinds = [event["type"] for event in make_message_events(message)]
     text = ["content_block_start", *["content_block_delta"] * 3, "content_block_stop"]
     call = ["content_block_start", "content_block_delta", "content_block_stop"]
     assert kinds == ["message_start", *text, *call, "message_delta", "message_stop"]
@@ -116,4 +116,4 @@ def test_an_answer_counts_cached_tokens_apart_and_is_streamed_in_blocks() -> Non
 
 def test_arguments_that_are_not_an_object_are_told() -> None:
     with pytest.raises(BadRequest, match="which is not a JSON object"):
-        message_object(Completion("", tool_calls=(ToolCall("c1", "look", "[1"),)), "claude", 1)
+        make_message_object(Completion("", tool_calls=(ToolCall("c1", "look", "[1"),)), "claude", 1)

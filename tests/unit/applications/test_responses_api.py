@@ -8,7 +8,12 @@ import pytest
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.responses_api import pass_request, read_request, response_events, response_object
+from evalsuite.applications.responses_api import (
+    convert_request,
+    keep_request,
+    make_response_events,
+    make_response_object,
+)
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -25,7 +30,7 @@ def test_items_become_the_conversation_that_they_tell() -> None:
         {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":"Oslo"}'},
         {"type": "function_call_output", "call_id": "c1", "output": "sunny"},
     ]
-    asked = read_request({"input": items, "instructions": "Be brief."})
+    asked = convert_request({"input": items, "instructions": "Be brief."})
     assert asked.messages == (
         Message("system", "Be brief."),
         Message("user", "Oslo?"),
@@ -36,27 +41,27 @@ def test_items_become_the_conversation_that_they_tell() -> None:
 
 def test_pictures_are_sent_on() -> None:
     part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
-    (message,) = read_request({"input": [{"role": "user", "content": [part]}]}).messages
+    (message,) = convert_request({"input": [{"role": "user", "content": [part]}]}).messages
     url = {"url": "data:image/png;base64,AAAA", "detail": "auto"}
     assert message.parts == ({"type": "image_url", "image_url": url},)
 
 
 def test_a_list_of_instructions_precedes_the_conversation() -> None:
     items = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
-    asked = read_request({"input": "Oslo?", "instructions": items})
+    asked = convert_request({"input": "Oslo?", "instructions": items})
     assert asked.messages == (Message("developer", "Be brief."), Message("user", "Hello."), Message("user", "Oslo?"))
 
 
 def test_the_model_s_own_refusal_stays_in_the_conversation() -> None:
     part = {"type": "refusal", "refusal": "I cannot."}
-    (message,) = read_request({"input": [{"role": "assistant", "content": [part]}]}).messages
+    (message,) = convert_request({"input": [{"role": "assistant", "content": [part]}]}).messages
     assert message == Message("assistant", "I cannot.")
 
 
 def test_a_picture_in_a_tools_output_is_sent_on() -> None:
     part = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
     item = {"type": "function_call_output", "call_id": "c1", "output": [part]}
-    (message,) = read_request({"input": [item]}).messages
+    (message,) = convert_request({"input": [item]}).messages
     url = {"url": "data:image/png;base64,AAAA", "detail": "low"}
     assert message.tool_call_id == "c1"
     assert message.parts == ({"type": "image_url", "image_url": url},)
@@ -73,13 +78,13 @@ def test_no_parameter_is_lost() -> None:
         "background": False,
     }
     expected = {"verbosity": "low", "service_tier": "flex", "logprobs": True, "top_k": 3}
-    assert read_request(body).params == expected
+    assert convert_request(body).params == expected
 
 
 def test_a_choice_of_allowed_tools_keeps_them() -> None:
     tools = [{"type": "function", "name": "weather"}]
     choice = {"type": "allowed_tools", "mode": "required", "tools": tools}
-    assert read_request({"input": "x", "tool_choice": choice}).params["tool_choice"] == {
+    assert convert_request({"input": "x", "tool_choice": choice}).params["tool_choice"] == {
         "type": "allowed_tools",
         "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "weather"}}]},
     }
@@ -96,7 +101,7 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
         "tool_choice": {"type": "function", "name": "weather"},
         "tools": [{"type": "function", "name": "weather", "parameters": {}, "strict": None}],
     }
-    asked = read_request(body)
+    asked = convert_request(body)
     assert asked.params == {
         "temperature": 0,
         "max_completion_tokens": 7,
@@ -144,25 +149,25 @@ def test_parameters_get_the_names_of_chat_completions() -> None:
 )
 def test_what_a_chat_model_cannot_be_asked_is_refused(body: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequest, match=words):
-        read_request(body)
+        convert_request(body)
 
 
 def test_the_openai_package_reads_the_answer_whole_and_streamed() -> None:
     from openai.types.responses import Response
 
     completion = Completion("sunny", tool_calls=(CALL,), usage=Usage(1, 10, 5))
-    plain = response_object({"input": "x"}, completion, "m", 1)
+    plain = make_response_object({"input": "x"}, completion, "m", 1)
     response = Response.model_validate(plain)
     assert (response.output_text, response.output[1].type) == ("sunny", "function_call")
     assert response.usage is not None
     assert response.usage.total_tokens == 15
-    kinds = [event["type"].removeprefix("response.") for event in response_events(plain)]
+    kinds = [event["type"].removeprefix("response.") for event in make_response_events(plain)]
     assert kinds[:3] == ["created", "in_progress", "output_item.added"]
     assert kinds[-2:] == ["output_item.done", "completed"]
 
 
 def test_an_answer_that_was_cut_off_is_incomplete() -> None:
-    plain = response_object({"input": "x"}, Completion("sun", finish_reason="length"), "m", 1)
+    plain = make_response_object({"input": "x"}, Completion("sun", finish_reason="length"), "m", 1)
     assert (plain["status"], plain["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
 
 
@@ -180,7 +185,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
         "truncation": "auto",
         "conversation": "conv_1",
     }
-    asked = pass_request(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
+    asked = keep_request(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
     sent = {name: value for name, value in body.items() if name not in {"model", "stream", "temperature"}}
     assert asked.params == {"extra_body": {"store": True, **sent}}
     assert [(message.role, message.content) for message in asked.messages] == [
@@ -196,7 +201,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
 
 def test_an_answer_in_the_background_is_refused_everywhere() -> None:
     with pytest.raises(BadRequest, match=r"^background: .True. cannot"):
-        pass_request({"input": "Hi", "background": True}, (), {})
+        keep_request({"input": "Hi", "background": True}, (), {})
 
 
 def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:
@@ -208,15 +213,15 @@ def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:
         {"type": "message", "id": "m_1", "role": "assistant", "status": "completed", "content": parts},
     ]
     kept = {"id": "resp_server", "status": "completed", "output": items}
-    response = response_object({}, Completion("One two", response=kept), "gpt", 1)
+    response = make_response_object({}, Completion("One two", response=kept), "gpt", 1)
     assert (response["id"], response["output"]) == ("resp_server", items)
-    events = list(response_events(response))
+    events = list(make_response_events(response))
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == items
     assert [event["delta"] for event in events if event["type"] == "response.output_text.delta"] == ["One ", "two"]
 
 
 def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
-    asked = read_request(
+    asked = convert_request(
         {
             "input": "x",
             "reasoning": {"effort": "low", "summary": "auto"},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.checkers import read_bfcl, read_tool_eyes, read_treb
+from evalsuite.benchmarks.checkers import read_bfcl_verdicts, read_tool_eyes_verdicts, read_treb_verdicts
 from evalsuite.benchmarks.treb.dataset import SHIPPED
 from evalsuite.cli import main
 from evalsuite.core.errors import DatasetError
@@ -143,20 +143,32 @@ BFCL = "result/m/BFCL_v4_multiple_result.json", "score/m/BFCL_v4_multiple_score.
 EYES = "tmp/m_res.jsonl", "jsonl/m_structured_data.jsonl"
 TALK = {"id": 1, "path": "Tool_Library/Word/Dictionary", "conversations": [{"from": "user", "value": "What is it?"}]}
 MALFORMED: list[tuple[Any, dict[str, list[Any]], str]] = [
-    (read_bfcl, {BFCL[0]: [{"id": "multiple_0", "result": 5}], BFCL[1]: []}, "_score.json, line 1: found total_count"),
     (
-        read_treb,
+        read_bfcl_verdicts,
+        {BFCL[0]: [{"id": "multiple_0", "result": 5}], BFCL[1]: []},
+        "_score.json, line 1: found total_count",
+    ),
+    (
+        read_treb_verdicts,
         {"TCoT--x--round1--judge.jsonl": [{"id": "a", "judge_scores": {"EM": "x"}}]},
         'line 1, score EM: found "x"',
     ),
     (
-        read_treb,
+        read_treb_verdicts,
         {"TCoT--x--round1--judge.jsonl": [{"id": "a", "judge_scores": {"EM": None}}]},
         "line 1, score EM: found",
     ),
-    (read_tool_eyes, {EYES[0]: [{**TALK, "conversations": ["x"]}], EYES[1]: []}, '_res.jsonl, line 1: found "x"'),
-    (read_tool_eyes, {EYES[0]: [TALK | {"conversations": [{"from": "user"}]}], EYES[1]: []}, "the field 'value'"),
-    (read_tool_eyes, {EYES[0]: [TALK], EYES[1]: [{"id": 1, "TS": 3}]}, "_structured_data.jsonl, id 1: found"),
+    (
+        read_tool_eyes_verdicts,
+        {EYES[0]: [{**TALK, "conversations": ["x"]}], EYES[1]: []},
+        '_res.jsonl, line 1: found "x"',
+    ),
+    (
+        read_tool_eyes_verdicts,
+        {EYES[0]: [TALK | {"conversations": [{"from": "user"}]}], EYES[1]: []},
+        "the field 'value'",
+    ),
+    (read_tool_eyes_verdicts, {EYES[0]: [TALK], EYES[1]: [{"id": 1, "TS": 3}]}, "_structured_data.jsonl, id 1: found"),
 ]
 
 

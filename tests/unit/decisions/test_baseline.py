@@ -12,7 +12,7 @@ import pytest
 from evalsuite import stats
 from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
-from evalsuite.decisions.comparison import Against, ComparedMetric, ComparisonRules, find_subjects
+from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, list_subjects
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.output.reports.markdown import render_sections
@@ -45,7 +45,7 @@ class Pair:
         self.baseline = desk.run(before, f"{name}before", metrics=declared)
         self.run = desk.run(after, f"{name}after", metrics=declared, **info)
 
-    def against(self, *gates: str, margin: float = 0.02, **rules: Any) -> Against:
+    def against(self, *gates: str, margin: float = 0.02, **rules: Any) -> BaselineComparison:
         given = ComparisonRules(margin, **{"min_paired": 0.5, **rules})
         return compare_to_baseline(self.baseline, self.run, [parse_gate(gate) for gate in gates], given)
 
@@ -114,9 +114,9 @@ def test_other_questions_under_the_same_names_are_not_compared(desk: Desk) -> No
     after = scored(desk, [0] * 10, fingerprints={"input": "x", "target": "b", "prompt": "d"})
     against = Pair(desk, before, after).against("capitals.m >= 0")
     assert not against.found
-    (reason,) = against.list_lacking()
+    (reason,) = against.list_incomparable()
     assert "10 have another input or target than in before" in reason
-    assert against.write_remarks() == [
+    assert against.list_remarks() == [
         "capitals: since before, of 10 questions have changed: input or target of 10 (left out)"
     ]
 
@@ -129,12 +129,12 @@ def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accep
     pair = Pair(desk, before, after)
     against = pair.against("capitals.m >= 0")
     assert not against.found
-    (reason,) = against.list_lacking()
+    (reason,) = against.list_incomparable()
     assert f"{changed} of 10 of 10 questions have changed" in reason
     assert f"evalsuite_accept_changes={changed}" in reason
     accepted = pair.against("capitals.m >= 0", accepted=frozenset({changed}))
     assert len(accepted.found) == 1
-    assert accepted.write_remarks() == [
+    assert accepted.list_remarks() == [
         f"capitals: since before, of 10 questions have changed: {changed} of 10, judge of 10"
     ]
 
@@ -142,7 +142,7 @@ def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accep
 def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
     pair = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10))
     assert pair.against("capitals.m > 0", min_paired=0.5).found
-    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).list_lacking()
+    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).list_incomparable()
     assert "10 of 20 questions are the same in both runs, fewer than evalsuite_min_paired 0.9" in reason
     # A run that was asked for ten cases has not lost the others.
     limited = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10), "limited", settings={"limit": 10})
@@ -153,7 +153,7 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
     # One case that scores 60 must not hide a fall from 1.03 to 0.67.
     before, after = [1.03] * 40 + [60.0], [0.67] * 40 + [60.0]
     pair = Pair(desk, scored(desk, before), scored(desk, after), metrics={})
-    (reason,) = pair.against("capitals.m > 0").list_lacking()
+    (reason,) = pair.against("capitals.m > 0").list_incomparable()
     assert "gate capitals.m no worse than baseline by 0.05" in reason
     for margins in ({"m": 0.1}, {"capitals.m": 0.1}):
         ((_, one, verdict),) = pair.against("capitals.m > 0", margins=margins).found
@@ -161,7 +161,9 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
 
 
 def test_scores_outside_of_the_declared_range_are_not_compared(desk: Desk) -> None:
-    (reason,) = Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").list_lacking()
+    (reason,) = (
+        Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").list_incomparable()
+    )
     assert "m is declared to lie in [0, 1], and 1.5 does not" in reason
 
 
@@ -177,7 +179,7 @@ def test_errors_among_the_pairs_are_told(desk: Desk) -> None:
     before = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {}, "error") for n in range(2))]
     after = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {"m": 0.0}) for n in range(2))]
     against = Pair(desk, before, after).against("capitals.m > 0")
-    assert against.write_remarks() == ["capitals.m: questions left out because of errors: 2 in before"]
+    assert against.list_remarks() == ["capitals.m: questions left out because of errors: 2 in before"]
 
 
 def test_a_derived_metric_is_compared_by_leaving_out_clusters(desk: Desk) -> None:
@@ -228,7 +230,7 @@ def test_without_gates_the_metric_that_stands_for_each_benchmark_is_compared(des
 
 
 def names(run: Run, *gates: str) -> list[str]:
-    return [str(subject) for subject in find_subjects(run, map(parse_gate, gates))]
+    return [str(subject) for subject in list_subjects(run, map(parse_gate, gates))]
 
 
 def test_each_gated_metric_is_compared_once_in_the_order_of_the_gates(desk: Desk) -> None:
@@ -305,14 +307,14 @@ def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str
     against = Pair(desk, scored(desk, [1, 1]), scored(desk, [1, 1])).against(gate)
     assert not against.found
     assert list(against.not_compared) == [gate.removesuffix(" > 0")]
-    (line,) = against.list_lacking()
+    (line,) = against.list_incomparable()
     assert line.startswith(f"{gate.removesuffix(' > 0')} is not compared with before: ")
     assert "Not compared: " in render_sections([make_baseline_section(against)], ())
 
 
 def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
     against = Pair(desk, scored(desk, [1, 1], benchmark="rivers"), scored(desk, [1, 1])).against()
-    (line,) = against.list_lacking()
+    (line,) = against.list_incomparable()
     assert line.startswith("capitals.m is not compared with before: before holds no such case (it holds rivers)")
 
 

@@ -11,7 +11,7 @@ import pytest
 from evalsuite.cli import main
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.decisions.history import compute_level, trace_metrics
+from evalsuite.decisions.history import compute_test_level, track_metrics
 from evalsuite.output.reports.compare import describe_drifts, write_history
 from evalsuite.stats import mcnemar
 
@@ -43,14 +43,14 @@ def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(
     gates = [parse_gate(GATE)]
     steps = [compare_to_baseline(before, after, gates).found[0][2] for before, after in itertools.pairwise(falling)]
     assert steps.count("worse") <= 1  # by the luck of one draw; nine gates and more are passed
-    (course,) = trace_metrics(falling, falling[:1])
+    (course,) = track_metrics(falling, falling[:1])
     assert course.list_drifts(latest_only=True)
     assert not any(standing.drifted for standing in course.releases[1].standings.values())
 
 
 def test_a_steady_model_has_no_drift(desk: Desk, tmp_path: Path) -> None:
     runs = [release(desk, number, 0) for number in range(4)]
-    courses = trace_metrics(runs, runs[:1])
+    courses = track_metrics(runs, runs[:1])
     assert describe_drifts(courses) == "No drift from a reference is shown."
     text = write_history(runs, courses, tmp_path / "history").read_text("utf-8")
     assert "v03" in text
@@ -58,7 +58,7 @@ def test_a_steady_model_has_no_drift(desk: Desk, tmp_path: Path) -> None:
 
 def test_several_references_are_each_held_against_later_releases(desk: Desk) -> None:
     runs = [release(desk, number, points) for number, points in enumerate((0, 10, 10))]
-    (course,) = trace_metrics(runs, runs[:2])
+    (course,) = track_metrics(runs, runs[:2])
     assert set(course.releases[2].standings) == {"v00", "v01"}
     assert set(course.releases[1].standings) == {"v00"}
     assert course.releases[2].standings["v00"].drifted
@@ -66,7 +66,7 @@ def test_several_references_are_each_held_against_later_releases(desk: Desk) -> 
 
 
 def test_the_levels_of_all_looks_sum_to_that_of_the_test() -> None:
-    assert sum(compute_level(look) for look in range(1, 10_000)) == pytest.approx(0.05, rel=1e-3)
+    assert sum(compute_test_level(look) for look in range(1, 10_000)) == pytest.approx(0.05, rel=1e-3)
 
 
 def test_a_model_that_does_not_change_is_rarely_ever_called_drifting() -> None:
@@ -76,7 +76,7 @@ def test_a_model_that_does_not_change_is_rarely_ever_called_drifting() -> None:
         reference = rng.random(300) < chance
         looks = [rng.random(300) < chance for _ in range(12)]
         alarms += any(
-            mcnemar(reference.astype(float), now.astype(float)) <= compute_level(look)
+            mcnemar(reference.astype(float), now.astype(float)) <= compute_test_level(look)
             for look, now in enumerate(looks, 1)
         )
     assert alarms / runs <= 0.05 + 0.03  # two standard errors; either direction counts here

@@ -10,7 +10,12 @@ import pytest
 
 from evalsuite.core.types import SHARE, Usage
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.decisions.planning import PlannedBenchmark, compute_detectable_losses, count_asked, estimate_expenses
+from evalsuite.decisions.planning import (
+    PlannedBenchmark,
+    compute_detectable_losses,
+    count_planned_cases,
+    estimate_expenses,
+)
 from evalsuite.gateway.spend import Price
 from evalsuite.output.reports.plan_section import advise_on_loss
 from evalsuite.results.tally import Estimate
@@ -45,7 +50,7 @@ def seen(
 
 
 def test_cases_are_counted_by_benchmark_question_and_epoch() -> None:
-    assert count_asked([("b", "1"), ("a", "1"), ("a", "1"), ("a", "2")]) == [
+    assert count_planned_cases([("b", "1"), ("a", "1"), ("a", "1"), ("a", "2")]) == [
         PlannedBenchmark("a", 3, 2, 2),
         PlannedBenchmark("b", 1, 1, 1),
     ]
@@ -146,7 +151,7 @@ def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> N
     # Each question is right in every other epoch, so that all variance is within.
     sight = seen(desk, [[0.0, 1.0] * 100, [1.0, 0.0] * 100], detect=0.001)
     assert sight.noise_known
-    assert sight.with_twice_the_epochs == pytest.approx(sight.with_twice_the_questions, rel=0.02)
+    assert sight.loss_at_double_epochs == pytest.approx(sight.loss_at_double_questions, rel=0.02)
     assert "epochs pay as much" in advise_on_loss(sight)
     assert sight.calibration is not None  # By the two epochs.
 
@@ -154,11 +159,11 @@ def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> N
 def test_a_steady_model_pays_for_questions_alone(desk: Desk) -> None:
     scores = [0.0, 1.0] * 100
     sight = seen(desk, [scores, scores], run_of(desk, "earlier", [list(reversed(scores))] * 2))
-    assert sight.needed_epochs is None
+    assert sight.epochs_needed is None
     assert "more questions pay more" in advise_on_loss(sight)
 
 
 def test_one_epoch_leaves_open_what_more_would_help(desk: Desk) -> None:
     sight = seen(desk, [[0.0, 1.0] * 100])
-    assert sight.with_twice_the_epochs is None
+    assert sight.loss_at_double_epochs is None
     assert "not known" in advise_on_loss(sight)

@@ -15,12 +15,12 @@ from evalsuite.output.reports.report import make_baseline_section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalsuite.decisions.comparison import Against
+    from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.results.runs import Run
     from tests.unit.conftest import Desk
 
 
-def against(desk: Desk, before: Sequence[float], after: Sequence[float], values: int) -> Against:
+def against(desk: Desk, before: Sequence[float], after: Sequence[float], values: int) -> BaselineComparison:
     """Two runs of 0/1 scores whose questions have one of so many values of the tag `skill`."""
     old, new = (
         desk.run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evalsuite import contains
-from evalsuite.engine.scoring import write_stable_repr
+from evalsuite.engine.scoring import make_stable_repr
 
 WORDS = ["finish", "ask_to_user", "book", "cancel", "search", "pay", "look", "wait"]
 SORTED = "{" + ", ".join(sorted(map(repr, WORDS))) + "}"
@@ -20,11 +20,11 @@ class Own:
 
 def test_the_members_of_sets_are_sorted_at_every_depth() -> None:
     words = frozenset(WORDS)
-    assert write_stable_repr(words) == SORTED
-    assert write_stable_repr(Own(words, [{"a": set(WORDS)}])) == f"Own(words={SORTED}, inner=[{{'a': {SORTED}}}])"
+    assert make_stable_repr(words) == SORTED
+    assert make_stable_repr(Own(words, [{"a": set(WORDS)}])) == f"Own(words={SORTED}, inner=[{{'a': {SORTED}}}])"
 
 
 def test_addresses_are_left_out_and_all_else_is_the_repr() -> None:
-    assert write_stable_repr(object()) == "<object object>"
-    assert write_stable_repr(1.5) == "1.5"
-    assert write_stable_repr(contains()) == write_stable_repr(contains())
+    assert make_stable_repr(object()) == "<object object>"
+    assert make_stable_repr(1.5) == "1.5"
+    assert make_stable_repr(contains()) == make_stable_repr(contains())

@@ -13,7 +13,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import CallFailed, RequestRefused
 from evalsuite.core.types import Completion, Message, Request, Sample, Usage
 from evalsuite.gateway.concealment import EPOCH_MARK, make_request_keys
-from evalsuite.gateway.handle import Effects, Meter, ModelHandle
+from evalsuite.gateway.handle import CaseEffects, Meter, ModelHandle
 from evalsuite.solvers.applications import run_solver
 from tests.unit.gateway.scripted_answers import journal_of
 
@@ -184,7 +184,7 @@ def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(hous
 
     async def play(gateway: Gateway) -> tuple[list[str], Usage, Usage, Any]:
         meter = Meter(scope="case")
-        model = CaseModel(gateway, "m", meter=meter, effects=Effects(gateway, "case"))
+        model = CaseModel(gateway, "m", meter=meter, effects=CaseEffects(gateway, "case"))
 
         async def vote() -> dict[str, Any]:
             played = await model.player("player", epoch=1).chat("PLAY")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.types import Completion, Message, Request, ToolCall, Usage
-from evalsuite.gateway.handle import Meter, ModelHandle, read_prompt
+from evalsuite.gateway.handle import Meter, ModelHandle, convert_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def ask(handle: ModelHandle, *args: Any, **more: Any) -> Request:
 
 
 def test_a_text_is_a_message_of_the_users() -> None:
-    assert read_prompt("hello") == (Message("user", "hello"),)
+    assert convert_prompt("hello") == (Message("user", "hello"),)
 
 
 def test_a_conversation_may_be_of_messages_or_of_plain_objects() -> None:
@@ -43,7 +43,7 @@ def test_a_conversation_may_be_of_messages_or_of_plain_objects() -> None:
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "content": "4", "tool_call_id": "1"},
     ]
-    assert read_prompt(given) == (
+    assert convert_prompt(given) == (
         Message("system", "be brief"),
         Message("assistant", "", (ToolCall("1", "f", "{}"),)),
         Message("tool", "4", tool_call_id="1"),

@@ -17,11 +17,11 @@ from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
     Price,
-    bound_answer,
     bound_completion_tokens,
     bound_prompt_tokens,
     estimate_tokens,
     find_price,
+    limit_completion_tokens,
     read_price_file,
     read_prices,
 )
@@ -143,7 +143,7 @@ def test_an_answer_is_bounded_by_what_the_request_says(params: dict[str, Any], b
 def test_a_limit_that_the_user_set_stays_beside_a_field_without_one(
     params: dict[str, Any], bounded: dict[str, Any]
 ) -> None:
-    assert bound_answer(asked(params=params)).params == bounded
+    assert limit_completion_tokens(asked(params=params)).params == bounded
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_limit_that_the_user_set_stays_beside_a_field_without_one(
     ],
 )
 def test_a_limit_is_added_by_the_name_that_the_model_takes(model: str, name: str) -> None:
-    assert bound_answer(Request(model, (Message("user", "x"),))).params == {name: UNBOUNDED_ANSWER}
+    assert limit_completion_tokens(Request(model, (Message("user", "x"),))).params == {name: UNBOUNDED_ANSWER}
 
 
 @pytest.mark.parametrize(

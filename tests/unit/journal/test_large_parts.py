@@ -61,7 +61,7 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
         asyncio.run(journal.answers.put(f"key{number}", request, Completion("a dot")))
     assert journal.database.read_row("SELECT count(*) FROM parts")[0] == 3
     assert list(journal.iterate_lines()) == lines
-    assert journal.answers.list_damaged() == []
+    assert journal.answers.list_damaged_keys() == []
     assert journal.answers.get("key3") == Completion("a dot")
     journal.close()
     size = (tmp_path / "journal.sqlite").stat().st_size
@@ -77,7 +77,7 @@ def test_a_record_whose_picture_is_lost_is_damaged(tmp_path: Path) -> None:
     journal.begin_session("2024-01-01T00:00:00+00:00", "pytest")
     journal.store_record("c", "same", dumps({"messages": [encode_message(message())]}))
     journal.database.write(("UPDATE parts SET content = 'AAAA'", ()))
-    counted = journal.find_counted()
+    counted = journal.find_counted_records()
     assert (counted.cases, counted.damaged) == (0, ["c"])
     assert list(journal.iterate_lines()) == []
     journal.close()

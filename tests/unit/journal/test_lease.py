@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import RunError
-from evalsuite.journal.lease import LOCK, Lease, is_held
+from evalsuite.journal.lease import LOCK, RunLock, is_run_locked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HOLDER = """
 import sys
 from pathlib import Path
-from evalsuite.journal.lease import Lease
-lease = Lease(Path(sys.argv[1]))
+from evalsuite.journal.lease import RunLock
+lease = RunLock(Path(sys.argv[1]))
 lease.write_holder("here", "2026-01-01T00:00:00")
 print("held", flush=True)
 sys.stdin.read()
@@ -34,16 +34,16 @@ def test_a_run_is_held_as_long_as_its_session_lives(tmp_path: Path) -> None:
     ) as session:
         assert session.stdout is not None
         assert session.stdout.readline() == b"held\n"
-        assert is_held(tmp_path, "here") is True
+        assert is_run_locked(tmp_path, "here") is True
         session.kill()
-    assert is_held(tmp_path, "here") is False
+    assert is_run_locked(tmp_path, "here") is False
 
 
 @pytest.mark.parametrize("text", ["", "12\nelsewhere\n2026-01-01", "\xff\n"])
 def test_a_lock_of_another_host_says_nothing(tmp_path: Path, text: str) -> None:
-    assert is_held(tmp_path, "here") is None
+    assert is_run_locked(tmp_path, "here") is None
     (tmp_path / LOCK).write_text(text, encoding="latin-1")
-    assert is_held(tmp_path, "here") is None
+    assert is_run_locked(tmp_path, "here") is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
@@ -55,4 +55,4 @@ def test_a_file_system_without_locks_is_named_at_once(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(fcntl, "lockf", no_locks)
     with pytest.raises(RunError, match=r"without locks .*name a folder on another one with --reports"):
-        Lease(tmp_path)
+        RunLock(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from evalsuite import Sample, benchmark, evaluate, generate, rubric
 from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.types import Score, Transcript
-from evalsuite.engine.scoring import CaseScores
+from evalsuite.engine.scoring import ScoresByName
 from evalsuite.judges import each_turn, pairwise
 from evalsuite.output.reports.judges.ballots import measure_biases, read_ballots
 from evalsuite.results.tally import Row, Tally
@@ -180,9 +180,9 @@ def test_a_template_has_its_own_verdicts() -> None:
 
 def test_a_test_that_asks_for_the_missing_score_is_told_why() -> None:
     with pytest.raises(ScoringError, match="the judge cannot tell 'plain'"):
-        CaseScores({"plain_cannot_tell": 1.0}, set())["plain"]
+        ScoresByName({"plain_cannot_tell": 1.0}, set())["plain"]
     with pytest.raises(ScoringError, match="no scorer gives the score 'plain'"):
-        CaseScores({"plain_cannot_tell": 0.0}, set())["plain"]
+        ScoresByName({"plain_cannot_tell": 0.0}, set())["plain"]
 
 
 def affirm(_: Any) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 import evalsuite
 from evalsuite import rubric
-from evalsuite.commands.judge_sheet import _name_scores
+from evalsuite.commands.judge_sheet import _list_score_names
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Completion, Sample, Score, TokenLogprob, Transcript
 from evalsuite.judges import JudgeScorer, Likert, YesNo, multiple_evidence, pairwise, weighted
@@ -116,7 +116,7 @@ def test_most_orders_of_a_choice_must_be_readable(scripted: Any) -> None:
 
 def test_people_label_comparisons_of_two_answers_only() -> None:
     two, three = rubric(compare="old"), rubric(compare=["old", "new"])
-    assert [_name_scores(scorer) for scorer in (two, three)] == [["preference"], []]
+    assert [_list_score_names(scorer) for scorer in (two, three)] == [["preference"], []]
 
 
 @pytest.mark.parametrize(

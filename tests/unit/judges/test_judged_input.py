@@ -7,14 +7,14 @@ import re
 import pytest
 
 from evalsuite.core.types import Message
-from evalsuite.judges.prompts import JudgedInput, withhold_names, write_conversation
+from evalsuite.judges.prompts import JudgedInput, format_conversation, redact_names
 
 
 def test_the_answers_stand_in_their_own_order_or_in_the_other() -> None:
     subject = JudgedInput("Why?", ("because", "no reason"))
-    assert subject.write_parts().index("because") < subject.write_parts().index("no reason")
-    assert subject.write_parts(swapped=True).index("no reason") < subject.write_parts(swapped=True).index("because")
-    shown = subject.write_parts(swapped=True)
+    assert subject.format_parts().index("because") < subject.format_parts().index("no reason")
+    assert subject.format_parts(swapped=True).index("no reason") < subject.format_parts(swapped=True).index("because")
+    shown = subject.format_parts(swapped=True)
     assert re.search(r'<answer_1 key="(\w+)">\nno reason\n</answer_1 key="\1">', shown)
 
 
@@ -32,14 +32,14 @@ def test_empty_parts_are_left_out() -> None:
     ],
 )
 def test_names_are_withheld_as_whole_words_the_longest_first(text: str, result: str) -> None:
-    assert withhold_names(text, ["chatgpt", "Vicuna", "Vicuna-13B", "gpt35", ""]) == result
+    assert redact_names(text, ["chatgpt", "Vicuna", "Vicuna-13B", "gpt35", ""]) == result
 
 
 def test_a_text_without_names_to_withhold_stays_as_it_is() -> None:
-    assert withhold_names("As ChatGPT, I think", []) == "As ChatGPT, I think"
+    assert redact_names("As ChatGPT, I think", []) == "As ChatGPT, I think"
 
 
 def test_a_conversation_is_shown_with_its_roles() -> None:
     said = (Message("user", "Hi"), Message("assistant", "Hello"))
-    assert write_conversation(said) == "user: Hi\n\nassistant: Hello"
-    assert write_conversation("Hi") == "Hi"
+    assert format_conversation(said) == "user: Hi\n\nassistant: Hello"
+    assert format_conversation("Hi") == "Hi"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.commands.judged_again import AnswersToJudge, judge_again
+from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
 from evalsuite.judges import rubric
-from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, apply_trick, corrupt_case, is_plausible, replace_text
+from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, apply_trick, corrupt_case, is_plausible_change, replace_text
 from evalsuite.results.judge_labels import JUDGE_METRICS
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def run_tests(
     shown = "conversation" if conversation else "answer"
     scorer = rubric("Is it right?", fields=["good", "passages", shown])
     subject = AnswersToJudge(records, [scorer], samples)
-    (judge,) = asyncio.run(judge_again(settings, subject, 3, folder / "store.sqlite", people))
+    (judge,) = asyncio.run(rejudge_answers(settings, subject, 3, folder / "store.sqlite", people))
     return judge
 
 
@@ -215,7 +215,7 @@ def test_two_answers_change_places_before_a_judge_that_compares_them(
     sample = Sample("c0", judge, "It is 100 m high.", metadata={"old": "It is 200 m high."})
     records = [make_record("c0", Transcript("It is 330 m high."))]
     subject = AnswersToJudge(records, [rubric(compare=rival, swap=False)], {"c0": sample})
-    (found,) = asyncio.run(judge_again(settings, subject, 3, tmp_path / "store.sqlite"))
+    (found,) = asyncio.run(rejudge_answers(settings, subject, 3, tmp_path / "store.sqlite"))
     assert found.mutations["detects_numbers"] == {"c0": 1.0}
     assert found.mutations["resists_position"] == {"c0": resists}
 
@@ -264,10 +264,10 @@ def test_citations_list_marks_and_years_are_not_numbers_to_change() -> None:
 
 
 def test_a_written_change_is_refused_if_it_rewrites_or_loses_numbers() -> None:
-    assert is_plausible("names", "Anna came at 5.", "Berta came at 5.")
-    assert not is_plausible("names", "Anna came at 5.", "Something quite different was written.")
-    assert not is_plausible("language", "Anna came at 5.", "Anna kam um 6.")
-    assert not is_plausible("wording", "Anna came.", "NONE")
+    assert is_plausible_change("names", "Anna came at 5.", "Berta came at 5.")
+    assert not is_plausible_change("names", "Anna came at 5.", "Something quite different was written.")
+    assert not is_plausible_change("language", "Anna came at 5.", "Anna kam um 6.")
+    assert not is_plausible_change("wording", "Anna came.", "NONE")
 
 
 def test_an_answer_taken_from_a_message_is_changed_in_the_message() -> None:
@@ -285,7 +285,7 @@ def test_a_function_judge_whose_code_changed_is_asked_again(tmp_path: Path, monk
         (tmp_path / "changing.py").write_text(f"CALLS = []\n{body}", "utf-8")
         monkeypatch.delitem(sys.modules, "changing", raising=False)
         importlib.invalidate_caches()
-        (judge,) = asyncio.run(judge_again(settings, subject, 0, tmp_path / "store.sqlite"))
+        (judge,) = asyncio.run(rejudge_answers(settings, subject, 0, tmp_path / "store.sqlite"))
         return [*judge.scores.values(), len(sys.modules["changing"].CALLS)]
 
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

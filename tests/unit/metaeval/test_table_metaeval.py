@@ -22,7 +22,7 @@ from evalsuite.metaeval.agreement import (
 )
 from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
 from evalsuite.metrics.tables import read_wanted
-from evalsuite.stats.correlation import ClusterDraws
+from evalsuite.stats.correlation import PairResamples
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
 ROWS = (("name", "points"), ("Ann", 12), ("Bob", 31))
@@ -32,7 +32,7 @@ WANTED = f"<table>{''.join(f'<tr><td>{name}</td><td>{points}</td></tr>' for name
 @pytest.fixture
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough for tests that do not look at intervals."""
-    monkeypatch.setattr("evalsuite.metaeval.agreement.ClusterDraws", partial(ClusterDraws, resamples=50))
+    monkeypatch.setattr("evalsuite.metaeval.agreement.PairResamples", partial(PairResamples, resamples=50))
 
 
 def _rated() -> list[dict[str, object]]:

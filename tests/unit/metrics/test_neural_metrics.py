@@ -216,7 +216,7 @@ def test_bartscore_reads_beyond_512_tokens(bart: Path) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(bart)
     tokenizer.model_max_length = 10_000
-    counted = neural._tokenize(tokenizer, neural.LONGEST_BART, ["hawks " * 3000])["input_ids"].shape[1]
+    counted = neural._tokenize_texts(tokenizer, neural.LONGEST_BART, ["hawks " * 3000])["input_ids"].shape[1]
     assert counted == 1024
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.applications.chat_api import write_usage
+from evalsuite.applications.chat_api import format_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import build_body, read_answer, read_usage, split_reasoning
+from evalsuite.models.chat_format import build_body, parse_answer, read_usage, split_reasoning
 from evalsuite.models.protocol import Transient
 
 
@@ -59,26 +59,26 @@ def test_calls_of_tools_and_their_answers_are_sent_back_as_they_came() -> None:
 
 
 def test_an_answer_is_read_with_its_usage() -> None:
-    assert read_answer(answer()) == Completion("hi", usage=Usage(1, 3, 2))
+    assert parse_answer(answer()) == Completion("hi", usage=Usage(1, 3, 2))
 
 
 def test_an_answer_without_usage_took_an_unknown_number_of_tokens() -> None:
-    assert read_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion("hi", usage=Usage(1, 0, 0))
+    assert parse_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion("hi", usage=Usage(1, 0, 0))
 
 
 @pytest.mark.parametrize("content", [None, "", []])
 def test_an_answer_without_words_is_empty(content: Any) -> None:
-    assert read_answer(answer({"content": content})).text == ""
+    assert parse_answer(answer({"content": content})).text == ""
 
 
 def test_content_in_parts_is_put_together() -> None:
     parts = [{"text": "a"}, {"type": "image"}, {"text": None}, {"type": "text", "text": "b"}]
-    assert read_answer(answer({"content": parts})).text == "ab"
+    assert parse_answer(answer({"content": parts})).text == "ab"
 
 
 def test_calls_of_tools_are_read() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
-    read = read_answer(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
+    read = parse_answer(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
     assert read.tool_calls == (ToolCall("c1", "f", '{"x": 1}'),)
     assert read.finish_reason == "tool_calls"
 
@@ -86,22 +86,22 @@ def test_calls_of_tools_are_read() -> None:
 def test_logprobs_are_read_with_their_alternatives() -> None:
     top = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2}]
     given = {"content": [{**top[0], "top_logprobs": top}, {"token": "!", "logprob": 0}]}
-    assert read_answer(answer(logprobs=given)).logprobs == (
+    assert parse_answer(answer(logprobs=given)).logprobs == (
         TokenLogprob("A", -0.1, (("A", -0.1), ("B", -2.0))),
         TokenLogprob("!", 0.0, ()),
     )
-    assert read_answer(answer(logprobs=None)).logprobs is None
-    assert read_answer(answer(logprobs={"content": None})).logprobs is None
+    assert parse_answer(answer(logprobs=None)).logprobs is None
+    assert parse_answer(answer(logprobs={"content": None})).logprobs is None
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_that_the_server_keeps_apart_stays_apart(field: str) -> None:
-    read = read_answer(answer({field: "let me see", "content": "42"}))
+    read = parse_answer(answer({field: "let me see", "content": "42"}))
     assert (read.reasoning, read.text) == ("let me see", "42")
 
 
 def test_reasoning_of_a_strange_kind_does_not_cost_the_answer() -> None:
-    assert read_answer(answer({"reasoning": {"summary": "x"}})) == read_answer(answer())
+    assert parse_answer(answer({"reasoning": {"summary": "x"}})) == parse_answer(answer())
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_text_without_tags_is_the_answer_and_with_tags_it_is_one_of_both(text: s
 )
 def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
     with pytest.raises(Transient, match="the server's answer is not a chat completion: "):
-        read_answer(given)
+        parse_answer(given)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
     ],
 )
 def test_usage_that_is_missing_or_nonsense_does_not_cost_the_answer_and_counts_as_unknown(usage: Any) -> None:
-    assert read_answer(answer() | {"usage": usage}) == Completion("hi", usage=Usage(1, 0, 0))
+    assert parse_answer(answer() | {"usage": usage}) == Completion("hi", usage=Usage(1, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -177,18 +177,18 @@ def test_usage_that_is_missing_or_nonsense_does_not_cost_the_answer_and_counts_a
 )
 def test_a_router_whose_server_died_gave_no_answer_whatever_text_there_is(failed: Any) -> None:
     with pytest.raises(Transient, match="the server failed while it answered"):
-        read_answer(failed)
+        parse_answer(failed)
 
 
 def test_what_a_filter_withheld_or_the_model_refused_is_no_answer() -> None:
     with pytest.raises(RequestRefused, match="a content filter withheld the whole answer"):
-        read_answer(answer({"content": None}, finish_reason="content_filter"))
+        parse_answer(answer({"content": None}, finish_reason="content_filter"))
     with pytest.raises(RequestRefused, match="the model refused: I cannot help"):
-        read_answer(answer({"content": None, "refusal": "I cannot help"}))
+        parse_answer(answer({"content": None, "refusal": "I cannot help"}))
 
 
 def test_an_answer_that_a_filter_cut_short_says_so() -> None:
-    cut = read_answer(answer(finish_reason="content_filter"))
+    cut = parse_answer(answer(finish_reason="content_filter"))
     assert (cut.text, cut.finish_reason) == ("hi", "content_filter")
 
 
@@ -213,7 +213,7 @@ plain = st.recursive(
 @settings(max_examples=150, deadline=None)
 def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
     try:
-        read = read_answer(json.loads(json.dumps(given)))
+        read = parse_answer(json.loads(json.dumps(given)))
     except (Transient, RequestRefused):
         return
     assert isinstance(read.text, str)
@@ -270,4 +270,4 @@ def test_cached_and_reasoning_tokens_are_read_from_where_servers_state_them(
     assert read_usage(stated) == expected
     assert decode_usage(encode_usage(expected)) == expected
     # A client of the endpoint reads the same numbers.
-    assert read_usage(write_usage(expected)) == expected
+    assert read_usage(format_usage(expected)) == expected

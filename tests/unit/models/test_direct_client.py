@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from evalsuite.models.credentials import Access
-from evalsuite.models.openai_client import DirectClient, record_call
+from evalsuite.models.openai_client import DirectClient, record_prepared_call
 from evalsuite.models.transport import AiohttpTransport
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)
@@ -58,7 +58,7 @@ def test_a_rehearsal_sends_nothing_and_shows_what_would_bear_the_content() -> No
         request = straight.build_request(**POST, content=b"{}", params={"api-version": "1"})
         assert (await straight.send(request)).content == b""
 
-    prepared = asyncio.run(record_call(call))
+    prepared = asyncio.run(record_prepared_call(call))
     assert (prepared.method, str(prepared.url)) == ("POST", f"{POST['url']}?api-version=1")
     assert prepared.headers["Authorization"] == "Bearer k"
     assert "Content-Length" not in prepared.headers

@@ -14,7 +14,7 @@ import pytest
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.settings import Settings, read_settings
 from evalsuite.core.types import Message, Request
-from evalsuite.gateway.concealment import Vault, demand_secrets
+from evalsuite.gateway.concealment import Vault, require_secrets
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials, Secret
 from evalsuite.models.openai import OpenAIBackend
@@ -126,12 +126,12 @@ def test_a_resumed_run_asks_again_for_what_its_folder_does_not_hold() -> None:
     assert KEY not in repr(public.plain())
     assert public.model_param[1] == "temperature=0.5"
     with pytest.raises(SettingsError, match=r"give --model-param api_key=\.\.\. again"):
-        demand_secrets(public, "last")
+        require_secrets(public, "last")
     login = Vault().conceal_settings(Settings(model="m", model_base_url="http://me:pw@host/v1"))
     assert login.model_base_url == "http://***@host/v1"
     with pytest.raises(SettingsError, match="give --model-base-url again"):
-        demand_secrets(login, "last")
-    demand_secrets(replace(public, model_param=()), "last")
+        require_secrets(login, "last")
+    require_secrets(replace(public, model_param=()), "last")
 
 
 def test_the_responses_api_is_asked_and_read(once: Once, chat_server: ChatServer) -> None:

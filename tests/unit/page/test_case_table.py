@@ -46,14 +46,14 @@ def test_rows_written_in_pieces_are_the_latest_of_each_case_in_order(rows: list[
             assert table.get(case) == row
         assert table.get("no such case") is None
         ordered = sorted(latest.values(), key=lambda row: (row["benchmark"], row["case"]))
-        names, *stored = json.loads("".join(table.write_json_pieces()))
+        names, *stored = json.loads("".join(table.encode_in_pieces()))
         assert [dict(zip(names, row, strict=True)) for row in stored] == ordered
 
 
 def test_halves_of_surrogate_pairs_cost_no_page() -> None:
     with CaseTable() as table:
         table.add(dict.fromkeys(PARTS, "\ud800"))
-        assert json.loads("".join(table.write_json_pieces()))[1] == ["?"] * len(PARTS)
+        assert json.loads("".join(table.encode_in_pieces()))[1] == ["?"] * len(PARTS)
 
 
 @given(st.lists(st.text(max_size=50)))
@@ -61,7 +61,7 @@ def test_halves_of_surrogate_pairs_cost_no_page() -> None:
 def test_a_chunk_packed_in_pieces_reads_as_one_packed_whole(tmp_path_factory: Any, pieces: list[str]) -> None:
     folder: Path = tmp_path_factory.mktemp("page")
     with Chunks(folder, beside=True) as chunks:
-        chunks.add_pieces("index-0", iter(pieces))
+        chunks.add_chunk_in_pieces("index-0", iter(pieces))
         assert not list(chunks.finish())
     text = (folder / "page" / "index-0.js").read_text()
     packed = re.fullmatch(r'keepChunk\("index-0","([A-Za-z0-9+/=]*)"\)\n', text)

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from evalsuite import cli
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
-from evalsuite.output.reports.compare import compare_runs, label_runs, make_paired_table, write_comparison
+from evalsuite.output.reports.compare import compare_runs, make_paired_table, make_run_labels, write_comparison
 from evalsuite.output.reports.section import Chart, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import paired_difference
@@ -39,13 +39,13 @@ def run(desk: Desk, name: str, scores: dict[str, dict[str, float]], **info: Any)
 
 def test_runs_are_labelled_by_their_models_and_all_by_their_names_if_a_model_repeats(desk: Desk) -> None:
     runs = [run(desk, name, {}, model=model) for name, model in (("a", "x"), ("b", "y"), ("c", "x"))]
-    assert label_runs(runs) == ["a", "b", "c"]
-    assert label_runs(runs[:2]) == ["x", "y"]
+    assert make_run_labels(runs) == ["a", "b", "c"]
+    assert make_run_labels(runs[:2]) == ["x", "y"]
 
 
 def test_a_run_without_a_model_is_labelled_so(desk: Desk) -> None:
     runs = [run(desk, "a", {}, model=None), run(desk, "b", {}, model="y")]
-    assert label_runs(runs) == ["no model", "y"]
+    assert make_run_labels(runs) == ["no model", "y"]
 
 
 def test_a_run_named_twice_is_not_compared_with_itself(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsuite.core.types import SIGNATURES
 from evalsuite.decisions.baseline import list_signature_changes
-from evalsuite.decisions.comparison import find_common_questions
+from evalsuite.decisions.comparison import pair_questions
 from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.results.tally import Row, RunView, Tally
 
@@ -42,6 +42,6 @@ def test_without_judges_there_is_no_table() -> None:
 def test_a_judge_that_changed_since_the_baseline_is_named_with_its_scores() -> None:
     before = tally(signed(quality="a", depth="a", clear="r"), signed(quality="a"))
     now = tally(signed(quality="b", depth="b", clear="r", new="n"), signed(quality="b"))
-    (line,) = list_signature_changes({"poems": find_common_questions(before, now)}, "main")
+    (line,) = list_signature_changes({"poems": pair_questions(before, now)}, "main")
     assert line.startswith("poems: since main, the judge of quality, depth has changed from a to b: ")
-    assert list_signature_changes({"poems": find_common_questions(now, now)}, "main") == []
+    assert list_signature_changes({"poems": pair_questions(now, now)}, "main") == []

@@ -13,16 +13,16 @@ from evalsuite.core.errors import CONTROL
 from evalsuite.decisions.gates import GateDecision, parse_gate
 from evalsuite.output.reports.markdown import (
     LONGEST,
+    collapse_to_line,
     convert_for_terminal,
     escape_markdown,
+    format_cell,
+    format_decision_line,
     format_number,
-    join_lines,
     render_passage,
     render_sections,
     render_table,
-    show_cell,
     unescape_markdown,
-    write_decision_line,
 )
 from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.tally import Estimate
@@ -180,7 +180,7 @@ def test_a_shown_number_is_the_nearest_of_its_digits(value: float, digits: int) 
     ],
 )
 def test_a_cell_is_shown_as_its_column_says(cell: str | float | Estimate | None, shown: str) -> None:
-    assert show_cell(cell, Column("", "percent", 1)) == shown
+    assert format_cell(cell, Column("", "percent", 1)) == shown
 
 
 def test_columns_of_text_stand_left_and_numbers_right_under_title_and_over_note() -> None:
@@ -237,14 +237,14 @@ def test_folded_tables_and_pictures_are_shown_closed_together() -> None:
 def test_a_decision_is_one_line_for_a_terminal() -> None:
     gate = parse_gate("a.b >= 0.5")
     met = GateDecision(gate, "a.b", "met", Estimate(2 / 3, 0.25, 0.75, 9))
-    assert write_decision_line(met) == "     met  a.b >= 0.5   a.b: 0.6667 [0.2500, 0.7500]"
+    assert format_decision_line(met) == "     met  a.b >= 0.5   a.b: 0.6667 [0.2500, 0.7500]"
     lacking = GateDecision(gate, "a.b", "no data", reason="no such metric")
-    assert write_decision_line(lacking) == " no data  a.b >= 0.5   a.b: no such metric"
+    assert format_decision_line(lacking) == " no data  a.b >= 0.5   a.b: no such metric"
 
 
 @given(st.text())
 def test_what_was_escaped_reads_as_before_once_it_is_unescaped(text: str) -> None:
-    assert unescape_markdown(escape_markdown(text)) == join_lines(text)
+    assert unescape_markdown(escape_markdown(text)) == collapse_to_line(text)
 
 
 def test_a_terminal_shows_a_document_without_its_escapes_pictures_and_tags() -> None:

@@ -7,8 +7,8 @@ from evalsuite.output.reports.section import (
     Column,
     Table,
     drop_unmeasured_columns,
-    find_best,
-    separate_distinct_metrics,
+    find_best_value,
+    split_distinct_metrics,
 )
 from evalsuite.results.tally import Estimate
 
@@ -34,18 +34,18 @@ def test_a_column_with_one_value_stays() -> None:
 
 
 def test_the_best_of_a_row_is_bold_in_markdown_and_starred_on_a_terminal() -> None:
-    best = find_best([0.25, 0.75], lower_is_better=False)
+    best = find_best_value([0.25, 0.75], lower_is_better=False)
     table = Table("", COLUMNS, [["a", 0.25, 0.75]], best=[best])
     assert "**0.75**" in render_table(table)
     assert "0.75 best" in render_terminal_table(table)
 
 
 def test_of_errors_the_fewest_are_best() -> None:
-    assert find_best([Estimate(0.2), 0.4, None], lower_is_better=True) == 0.2
+    assert find_best_value([Estimate(0.2), 0.4, None], lower_is_better=True) == 0.2
 
 
 def test_equal_values_have_no_best() -> None:
-    assert find_best([0.5, 0.5], lower_is_better=False) is None
+    assert find_best_value([0.5, 0.5], lower_is_better=False) is None
 
 
 def test_a_terminal_gets_no_control_characters_of_a_model() -> None:
@@ -53,7 +53,7 @@ def test_a_terminal_gets_no_control_characters_of_a_model() -> None:
 
 
 def test_a_metric_that_repeats_another_is_named_once() -> None:
-    assert separate_distinct_metrics(["em", "accuracy", "f1"], [[1.0, 0.0], [1.0, 0.0], [0.5, 0.0]]) == (
+    assert split_distinct_metrics(["em", "accuracy", "f1"], [[1.0, 0.0], [1.0, 0.0], [0.5, 0.0]]) == (
         ["em", "f1"],
         ["accuracy has the values of em"],
     )

@@ -10,7 +10,7 @@ import pytest
 from evalsuite import stats
 from evalsuite.commands.judge_sheet import draw_cases, draw_per_stratum
 from evalsuite.core.errors import RunError
-from evalsuite.results.judge_labels import judge_accuracy, judge_kappa, judge_rho
+from evalsuite.results.judge_labels import compute_accuracy, compute_kappa, compute_rho
 from evalsuite.results.tally import Row, Tally
 
 SPREADS = [0.5] * 20 + [0.1] * 20 + [0.0] * 160
@@ -60,12 +60,12 @@ def make_row(at: int, label: float, says: float, weight: float) -> Row:
 
 def test_accuracy_is_weighted_and_agreement_beyond_chance_is_refused() -> None:
     drawn = Tally.of([make_row(at, 1.0, float(at % 2), 1.0 + 2 * (at % 2)) for at in range(40)])
-    accuracy = judge_accuracy(drawn)
+    accuracy = compute_accuracy(drawn)
     assert accuracy is not None
     assert accuracy.value == pytest.approx(0.75)
     assert accuracy.low is not None
     assert accuracy.low < 0.75 < (accuracy.high or 0.0)
-    assert judge_kappa(drawn) is judge_rho(drawn) is None
+    assert compute_kappa(drawn) is compute_rho(drawn) is None
 
 
 def test_corrected_means_with_weights_cover_the_truth() -> None:

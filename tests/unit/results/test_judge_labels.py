@@ -13,18 +13,18 @@ from evalsuite.decisions.measured import Measured
 from evalsuite.results.built_in import find_built_in_metric
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
-    corrected_score,
+    compute_ac1,
+    compute_accuracy,
+    compute_alpha,
+    compute_kappa,
+    compute_rho,
+    compute_sensitivity,
+    compute_specificity,
+    estimate_corrected_score,
     estimate_kappa,
     estimate_rho,
     estimate_weighted_kappa,
     find_majority_verdict,
-    judge_ac1,
-    judge_accuracy,
-    judge_alpha,
-    judge_kappa,
-    judge_rho,
-    judge_sensitivity,
-    judge_specificity,
 )
 from evalsuite.results.tally import Row, Tally
 
@@ -46,7 +46,7 @@ MIXED = [(1.0, 1.0)] * 12 + [(0.0, 0.0)] * 10 + [(1.0, 0.0)] * 2 + [(0.0, 1.0)] 
 
 
 def test_accuracy_and_kappa_are_of_the_labelled_verdicts_alone() -> None:
-    accuracy, agreement = judge_accuracy(of(MIXED)), judge_kappa(of(MIXED))
+    accuracy, agreement = compute_accuracy(of(MIXED)), compute_kappa(of(MIXED))
     assert accuracy is not None
     assert agreement is not None
     assert (accuracy.value, accuracy.n) == (22 / 25, 25)
@@ -56,14 +56,14 @@ def test_accuracy_and_kappa_are_of_the_labelled_verdicts_alone() -> None:
 
 def test_scores_and_labels_are_verdicts_by_the_bar_of_their_rubric() -> None:
     tally = Tally((row(0, 4.0, 5.0, passes=4.0), row(1, 3.0, 4.0, passes=4.0)))
-    accuracy = judge_accuracy(tally)
+    accuracy = compute_accuracy(tally)
     assert accuracy is not None
     assert accuracy.value == 0.5
 
 
 def test_a_comparison_is_a_verdict_by_itself_ties_included() -> None:
     tally = Tally((row(0, 0.5, 0.5, passes=None, nominal=True), row(1, 1.0, 0.5, passes=None, nominal=True)))
-    accuracy = judge_accuracy(tally)
+    accuracy = compute_accuracy(tally)
     assert accuracy is not None
     assert accuracy.value == 0.5
 
@@ -112,7 +112,7 @@ def test_a_gate_may_demand_agreement_with_people_and_its_bound() -> None:
 
 
 def test_sensitivity_is_of_passes_by_people_and_specificity_of_failures() -> None:
-    sensitivity, specificity = judge_sensitivity(of(MIXED)), judge_specificity(of(MIXED))
+    sensitivity, specificity = compute_sensitivity(of(MIXED)), compute_specificity(of(MIXED))
     assert sensitivity is not None
     assert specificity is not None
     assert (sensitivity.value, sensitivity.n) == (12 / 13, 13)
@@ -127,7 +127,7 @@ def test_a_judge_that_always_passes_meets_accuracy_but_not_specificity() -> None
 
 def test_rare_failures_leave_ac1_near_the_agreement_where_kappa_is_near_zero() -> None:
     tally = of([(1.0, 1.0)] * 96 + [(1.0, 0.0)] * 2 + [(0.0, 1.0)] * 2)
-    ac1, agreement = judge_ac1(tally), judge_kappa(tally)
+    ac1, agreement = compute_ac1(tally), compute_kappa(tally)
     assert ac1 is not None
     assert agreement is not None
     chance = 2 * 0.98 * 0.02
@@ -152,12 +152,12 @@ def test_the_interval_of_ac1_holds_with_few_labels_and_rare_failures(labels: int
 
 def test_ordinal_alpha_is_of_scores_and_has_an_interval() -> None:
     pairs = [(float(at % 5), float(min(4, at % 5 + at % 2))) for at in range(40)]
-    found = judge_alpha(of(pairs, passes=None))
+    found = compute_alpha(of(pairs, passes=None))
     assert found is not None
     assert found.low is not None
     assert found.value == stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal")
     assert found.low < found.value
-    assert judge_alpha(of([(1.0, 0.0)] * 5, passes=None, nominal=True)) is None
+    assert compute_alpha(of([(1.0, 0.0)] * 5, passes=None, nominal=True)) is None
 
 
 def test_a_gate_on_a_judge_that_nobody_has_checked_has_no_data() -> None:
@@ -170,7 +170,7 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
     rng = np.random.default_rng(5)
     people = (rng.random(400) < 0.6).astype(float)
     judge = np.where(rng.random(400) < 0.3, 1.0, people)
-    found = corrected_score(
+    found = estimate_corrected_score(
         "right",
         of([(float(j), float(p) if at < 100 else None) for at, (j, p) in enumerate(zip(judge, people, strict=True))]),
     )
@@ -183,20 +183,20 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
 
 @pytest.mark.parametrize("labels", [0, 29])
 def test_fewer_than_thirty_labels_correct_nothing(labels: int) -> None:
-    assert corrected_score("right", of([(1.0, 1.0)] * labels + [(1.0, None)] * 100)) is None
+    assert estimate_corrected_score("right", of([(1.0, 1.0)] * labels + [(1.0, None)] * 100)) is None
 
 
 def test_a_canary_is_no_random_part_of_the_cases_and_corrects_nothing() -> None:
     canaries = tuple(row(at, 1.0, 1.0, {"canary": "judge"}) for at in range(40))
-    assert corrected_score("right", Tally(canaries) + of([(1.0, None)] * 100)) is None
+    assert estimate_corrected_score("right", Tally(canaries) + of([(1.0, None)] * 100)) is None
 
 
 def test_scores_of_two_names_have_no_correlation_in_common() -> None:
     other = Row(
         "z", "z", 1, "passed", {}, {"clear": 3.0}, {"clear": {"ballots": [{}], "people": {"clear": {"label": 2.0}}}}
     )
-    assert judge_rho(of(MIXED)) is not None
-    assert judge_rho(Tally((*of(MIXED), other))) is None
+    assert compute_rho(of(MIXED)) is not None
+    assert compute_rho(Tally((*of(MIXED), other))) is None
 
 
 def test_the_verdict_of_most_people_counts_and_none_where_they_are_evenly_divided() -> None:
@@ -204,7 +204,7 @@ def test_the_verdict_of_most_people_counts_and_none_where_they_are_evenly_divide
     assert find_majority_verdict([0.0, 1.0, 0.0]) == 0.0
     assert find_majority_verdict([1.0, 0.0]) == 0.5
     tally = Tally((row(0, 1.0, 2 / 3, verdict=1.0), row(1, 1.0, 0.5, verdict=0.5)))
-    accuracy = judge_accuracy(tally)
+    accuracy = compute_accuracy(tally)
     assert accuracy is not None
     assert (accuracy.value, accuracy.n) == (1.0, 1)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from evalsuite.sandbox import TableFile, tiers
-from evalsuite.solvers.programs import show_result
+from evalsuite.solvers.programs import format_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,8 +189,8 @@ def test_after_a_time_out_a_model_is_told_that_its_variables_are_gone(tier_lab: 
     assert stopped.variables_lost
     assert not after.variables_lost
     assert "NameError" in (after.error or "")
-    assert "all variables but the tables" in show_result(stopped, 1)
-    assert "all variables" not in show_result(after, 1)
+    assert "all variables but the tables" in format_result(stopped, 1)
+    assert "all variables" not in format_result(after, 1)
 
 
 def test_a_module_that_cannot_be_loaded_beforehand_leaves_nothing_behind(new_lab: Callable[..., Lab]) -> None:
@@ -200,5 +200,5 @@ def test_a_module_that_cannot_be_loaded_beforehand_leaves_nothing_behind(new_lab
 
 def test_evalsuite_itself_is_hidden_where_it_lies_among_what_programs_see() -> None:
     package = tiers.INSIDE.parents[1]
-    assert tiers._mask_package([str(package.parent)]) == ["--tmpfs", str(package), "--remount-ro", str(package)]
-    assert tiers._mask_package(["/usr/share/zoneinfo"]) == []
+    assert tiers._exclude_package([str(package.parent)]) == ["--tmpfs", str(package), "--remount-ro", str(package)]
+    assert tiers._exclude_package(["/usr/share/zoneinfo"]) == []

@@ -144,7 +144,7 @@ def test_the_advice_fits_the_machines_settings(
         (tmp_path / name).write_text(f"{value}\n")
     moved = [(str(tmp_path / Path(path).name), value, opens) for path, value, opens in tiers.SETTINGS]
     monkeypatch.setattr(tiers, "SETTINGS", tuple(moved))
-    assert tiers.write_namespace_advice() == advice
+    assert tiers.make_namespace_advice() == advice
 
 
 def test_on_ubuntu_the_error_names_the_setting_that_it_closes_them_by(

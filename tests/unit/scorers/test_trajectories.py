@@ -11,13 +11,13 @@ from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers.trajectories import (
     ToolUse,
     any_of,
+    are_calls_accepted,
     call,
-    do_calls_agree,
+    format_difference,
     match_calls,
     read_call,
     tool_calls,
     tool_uses,
-    write_difference,
 )
 
 A, B, C = (ToolUse(name, {}) for name in "abc")
@@ -49,7 +49,7 @@ def scored(order: Any, expected: Any, *made: tuple[str, dict[str, Any]], **more:
 )
 def test_each_order_holds_where_it_should(made: list[ToolUse], orders: set[str]) -> None:
     every: Any = ("exact", "in_order", "any_order", "subset", "superset")
-    assert {order for order in every if do_calls_agree(order, [A, B], made)} == orders
+    assert {order for order in every if are_calls_accepted(order, [A, B], made)} == orders
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_choosy_call_is_not_left_without_because_another_came_first() -> None:
 
 def test_a_difference_shows_what_is_missing_and_what_is_too_much() -> None:
     expected = [call("find", city=any_of("Oslo", "OSL")), call("book", seats=2)]
-    lines = write_difference(expected, [ToolUse("find", {"city": "OSL"}), ToolUse("book", {"seats": 3})])
+    lines = format_difference(expected, [ToolUse("find", {"city": "OSL"}), ToolUse("book", {"seats": 3})])
     assert lines == ['  find(city="Oslo" | "OSL")', "- book(seats=2)", "+ book(seats=3)"]
 
 
@@ -146,7 +146,7 @@ names = st.lists(st.sampled_from("abc").map(ToolUse), max_size=6)
 @given(names, names)
 def test_orders_imply_each_other(expected: list[ToolUse], made: list[ToolUse]) -> None:
     holds: dict[Any, bool] = {
-        order: do_calls_agree(order, expected, made)
+        order: are_calls_accepted(order, expected, made)
         for order in ("exact", "in_order", "any_order", "subset", "superset")
     }
     assert not holds["exact"] or all(holds.values())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import Execution, TableFile
 from evalsuite.solvers.program_text import find_last_answer, find_last_box_content, strip_latex
-from evalsuite.solvers.programs import interleaved, show_result
+from evalsuite.solvers.programs import format_result, interleaved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ def test_prompt_and_results_may_be_the_callers_words(solve: Callable[..., Transc
 
 
 def test_long_results_are_shown_by_their_beginning_and_end() -> None:
-    shown = show_result(Execution("a" * 5000 + "z" * 5000, None, timed_out=False, seconds=1), 1)
+    shown = format_result(Execution("a" * 5000 + "z" * 5000, None, timed_out=False, seconds=1), 1)
     assert "a" * 2666 + "\n[... 6,001 characters ...]\n" + "z" * 1333 in shown
     assert len(shown) < 4300
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.solvers.episode import Call
-from evalsuite.solvers.tool_protocols import react, read_turn, tool_loop
+from evalsuite.solvers.tool_protocols import parse_turn, react, tool_loop
 
 GOOD = 'Thought: I look it up.\nAction: look_up\nAction Input: {"word": "tern"}'
 
@@ -28,13 +28,13 @@ GOOD = 'Thought: I look it up.\nAction: look_up\nAction Input: {"word": "tern"}'
     ],
 )
 def test_the_demanded_form_is_read_in_every_way_of_spacing(text: str) -> None:
-    turn = read_turn(text)
+    turn = parse_turn(text)
     assert (turn.fault, turn.thought) == (None, "I look it up.")
     assert turn.calls == (Call("look_up", {"word": "tern"}),)
 
 
 def test_a_thought_may_be_empty_and_a_tool_may_take_nothing() -> None:
-    turn = read_turn("Thought:\nAction: today\nAction Input: {}")
+    turn = parse_turn("Thought:\nAction: today\nAction Input: {}")
     assert (turn.fault, turn.thought, turn.calls) == (None, "", (Call("today", {}),))
 
 
@@ -62,18 +62,18 @@ def test_a_thought_may_be_empty_and_a_tool_may_take_nothing() -> None:
     ],
 )
 def test_each_fault_of_form_is_told_apart_and_runs_nothing(fault: str, text: str) -> None:
-    turn = read_turn(text)
+    turn = parse_turn(text)
     assert (turn.fault, tuple(turn.calls)) == (fault, ())
     assert turn.words
 
 
 def test_the_thought_of_a_malformed_turn_is_kept_where_it_can_be_told() -> None:
-    assert read_turn(f"{GOOD} and more").thought == "I look it up."
+    assert parse_turn(f"{GOOD} and more").thought == "I look it up."
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_turn(text: str) -> None:
-    turn = read_turn(text)
+    turn = parse_turn(text)
     assert (turn.fault is None) == bool(turn.calls)
 
 
@@ -87,7 +87,7 @@ ARGUMENTS = st.dictionaries(
 @given(arguments=ARGUMENTS, as_json=st.booleans())
 def test_whatever_arguments_are_written_are_read_again(arguments: dict[str, Any], *, as_json: bool) -> None:
     written = json.dumps(arguments) if as_json else repr(arguments)
-    turn = read_turn(f"Thought: t\nAction: a\nAction Input: {written}")
+    turn = parse_turn(f"Thought: t\nAction: a\nAction Input: {written}")
     assert [dict(call.arguments) for call in turn.calls] == [arguments]
 
 

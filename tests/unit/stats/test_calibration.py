@@ -34,7 +34,7 @@ def test_equal_models_fail_as_often_as_the_binomial_distribution_says() -> None:
     exact = sum(
         math.comb(lost + won, k) / 2 ** (lost + won)
         for k in range(lost + won + 1)
-        if stats.compare_paired(*pairs(k, lost + won - k, n), margin=0.1).is_red(0.95)
+        if stats.compare_paired(*pairs(k, lost + won - k, n), margin=0.1).is_failing(0.95)
     )
     found = drawn(stats.compare_paired(*pairs(lost, won, n), margin=0.1))
     assert exact > 0
@@ -50,7 +50,7 @@ def test_a_lost_margin_fails_about_as_often_as_new_runs_that_lost_it() -> None:
         after = np.where(before, kept > 0.05 + loss / 0.8, kept < 0.2)
         return stats.compare_paired(before.astype(float), after.astype(float), margin=margin)
 
-    real = sum(compare(margin).is_red(0.95) for _ in range(100)) / 100
+    real = sum(compare(margin).is_failing(0.95) for _ in range(100)) / 100
     found = sum(drawn(compare(0.0)).loss_fails for _ in range(6)) / 6
     assert abs(found - real) < 0.2
 

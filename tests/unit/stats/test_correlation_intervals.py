@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from evalsuite.stats.correlation import COEFFICIENTS, ClusterDraws, correlations, pearson_r
+from evalsuite.stats.correlation import COEFFICIENTS, PairResamples, compute_correlations, pearson_r
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,8 +41,8 @@ def test_an_interval_holds_its_value_and_narrows_with_more_clusters() -> None:
     for clusters in (10, 160):
         one = random.normal(size=clusters * 4)
         two = one + random.normal(size=clusters * 4)
-        draws = ClusterDraws([place // 4 for place in range(clusters * 4)], resamples=300)
-        found = correlations(one, two, draws)["Pearson"]
+        draws = PairResamples([place // 4 for place in range(clusters * 4)], resamples=300)
+        found = compute_correlations(one, two, draws)["Pearson"]
         assert found.low < found.value < found.high
         widths.append(found.high - found.low)
     assert widths[1] < widths[0] / 2
@@ -51,7 +51,7 @@ def test_an_interval_holds_its_value_and_narrows_with_more_clusters() -> None:
 def test_pairs_of_one_cluster_are_drawn_together() -> None:
     # Two clusters, each a single point many times over: a draw holds one of them or both, so r is 1 or undefined.
     one = np.array([0.0] * 50 + [1.0] * 50)
-    draws = ClusterDraws(["a"] * 50 + ["b"] * 50, resamples=50)
+    draws = PairResamples(["a"] * 50 + ["b"] * 50, resamples=50)
     found = draws.interval(lambda at: pearson_r(one[at], one[at]))
     assert found.value == pytest.approx(1.0)
     # That every draw says the same proves nothing.
@@ -61,5 +61,5 @@ def test_pairs_of_one_cluster_are_drawn_together() -> None:
 
 def test_pairs_with_a_missing_side_are_left_out_and_fewer_than_three_have_no_correlation() -> None:
     one, two = np.array([1.0, 2.0, math.nan, 4.0]), np.array([2.0, 1.0, 3.0, math.nan])
-    found = correlations(one, two, ClusterDraws(range(4), resamples=20))
+    found = compute_correlations(one, two, PairResamples(range(4), resamples=20))
     assert all(math.isnan(correlation.value) for correlation in found.values())

@@ -14,7 +14,7 @@ from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.environments import get_own_interpreter
 from evalsuite.tools.execution import ToolDocument, ToolFailure
-from evalsuite.tools.live import Live, LiveLibrary, executing_files
+from evalsuite.tools.live import LiveExecutor, LiveLibrary, find_code_executing_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ async def _probe() -> None:
 
 def call(library: Path, name: str, seconds: float = 30.0, origin: str = "Numbers/Products", **arguments: Any) -> Any:
     document = ToolDocument(name, "", {}, origin)
-    live = Live(LiveLibrary(library, allow_network=True, allow_code=True, seconds=seconds))
+    live = LiveExecutor(LiveLibrary(library, allow_network=True, allow_code=True, seconds=seconds))
     return asyncio.run(live.run(document, arguments, NOBODY))
 
 
@@ -133,8 +133,8 @@ def test_a_package_or_file_that_is_not_on_this_machine_is_no_failure_of_the_tool
 
 
 def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> None:
-    assert executing_files(library) == {"Execute/Shell", "Execute/Python"}
-    live = Live(LiveLibrary(library, allow_network=True))
+    assert find_code_executing_tools(library) == {"Execute/Shell", "Execute/Python"}
+    live = LiveExecutor(LiveLibrary(library, allow_network=True))
     document = ToolDocument("run", "", {}, "Execute/Python")
     with pytest.raises(ToolError, match="allow_code=True"):
         asyncio.run(live.run(document, {"code": "1"}, NOBODY))

@@ -11,7 +11,7 @@ import pytest
 from evalsuite.core.errors import RunError, ToolError
 from evalsuite.core.types import Sample
 from evalsuite.tools.execution import ToolDocument, ToolFailure
-from evalsuite.tools.recorded import RECORDS, Recorded, RecordedUser, Recording
+from evalsuite.tools.recorded import RECORDS, RecordedExecutor, RecordedUser, Recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def run_with(tmp_path: Path, *events: dict[str, Any]) -> Path:
 
 
 def observe(run: Path, document: ToolDocument = WEATHER, **arguments: Any) -> str:
-    return asyncio.run(Recorded(Recording(run), COAT).run(document, arguments, NOBODY))
+    return asyncio.run(RecordedExecutor(Recording(run), COAT).run(document, arguments, NOBODY))
 
 
 def test_a_recorded_call_gives_what_it_gave_whatever_the_order_of_its_arguments(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def counter(tmp_path: Path) -> Path:
 
 
 async def episode(run: Path, request: str, *calls: dict[str, Any]) -> list[str]:
-    executor = Recorded(Recording(run), request)
+    executor = RecordedExecutor(Recording(run), request)
     return [await executor.run(WEATHER, arguments, NOBODY) for arguments in calls]
 
 

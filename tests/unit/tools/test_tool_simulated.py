@@ -15,11 +15,11 @@ from evalsuite.tools.execution import ToolDocument
 from evalsuite.tools.simulated import (
     FILE,
     NOTHING_TO_ADD,
-    ObservationLibrary,
+    ObservationStore,
     ScriptedUser,
-    Simulated,
+    SimulatedExecutor,
     SimulatedUser,
-    Simulator,
+    SimulatingModel,
 )
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ WEATHER = ToolDocument("weather", "Tells the weather.", {"type": "object", "prop
 SAMPLE = Sample(id="s", input="Book me a table.")
 
 
-def simulator(folder: Path | None = None) -> Simulator:
-    return Simulator("player", "http://127.0.0.1:9/v1", ObservationLibrary(folder))
+def simulator(folder: Path | None = None) -> SimulatingModel:
+    return SimulatingModel("player", "http://127.0.0.1:9/v1", ObservationStore(folder))
 
 
 def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any) -> None:
     answers = iter(["sunny", "rain"])
     asked = backend(lambda _: next(answers))
-    tool = Simulated(simulator())
+    tool = SimulatedExecutor(simulator())
 
     async def play() -> list[str]:
         calls: list[tuple[int, dict[str, Any]]] = [
@@ -55,7 +55,7 @@ def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any
 
 def test_the_player_is_shown_document_and_call_and_asked_alike_in_every_epoch(backend: Any) -> None:
     asked = backend(lambda _: "sunny")
-    asyncio.run(Simulated(simulator()).run(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
+    asyncio.run(SimulatedExecutor(simulator()).run(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
     (request,) = asked.requests
     assert (request.model, request.base_url, request.epoch) == ("player", "http://127.0.0.1:9/v1", 1)
     assert request.params["temperature"] == 0
@@ -67,19 +67,19 @@ def test_a_later_run_gets_the_observation_without_asking(backend: Any, tmp_path:
     first, later = backend(lambda _: "sunny"), backend(lambda _: "rain")
     for asked in (first, later):
         player = simulator(tmp_path / "reports")
-        assert asyncio.run(Simulated(player).run(WEATHER, {}, asked.handle())) == "sunny"
+        assert asyncio.run(SimulatedExecutor(player).run(WEATHER, {}, asked.handle())) == "sunny"
         player.library.close()
     assert (len(first.requests), len(later.requests)) == (1, 0)
 
 
 def test_another_document_or_player_is_another_question(backend: Any) -> None:
     asked = backend(lambda request: request.model)
-    library = ObservationLibrary()
+    library = ObservationStore()
     other = ToolDocument("weather", "Tells the weather of stars.", WEATHER.parameters)
 
     async def play() -> list[str]:
         return [
-            await Simulated(Simulator(player, None, library)).run(document, {}, asked.handle())
+            await SimulatedExecutor(SimulatingModel(player, None, library)).run(document, {}, asked.handle())
             for player in ("one", "two")
             for document in (WEATHER, other)
         ]
@@ -94,12 +94,12 @@ def test_a_player_that_cannot_be_asked_is_an_error_and_nothing_is_kept(backend: 
 
     player = simulator()
     with pytest.raises(CallFailed):
-        asyncio.run(Simulated(player).run(WEATHER, {}, backend(fail).handle()))
-    assert asyncio.run(Simulated(player).run(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
+        asyncio.run(SimulatedExecutor(player).run(WEATHER, {}, backend(fail).handle()))
+    assert asyncio.run(SimulatedExecutor(player).run(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
 
 
 def test_the_first_observation_stays(tmp_path: Path) -> None:
-    one, other = ObservationLibrary(tmp_path), ObservationLibrary(tmp_path)
+    one, other = ObservationStore(tmp_path), ObservationStore(tmp_path)
     assert one.keep({"q": 1}, "first") == "first"
     assert other.keep({"q": 1}, "second") == "first"
     assert other.find({"q": 2}) is None
@@ -110,7 +110,7 @@ def test_the_first_observation_stays(tmp_path: Path) -> None:
 
 
 def keep_many(folder: Path, name: str) -> None:
-    library = ObservationLibrary(folder)
+    library = ObservationStore(folder)
     for number in range(20):
         library.keep({"q": number}, name)
     library.close()
@@ -124,7 +124,7 @@ def test_processes_share_one_library(tmp_path: Path) -> None:
     for writer in writers:
         writer.join()
     assert [writer.exitcode for writer in writers] == [0, 0]
-    library = ObservationLibrary(tmp_path)
+    library = ObservationStore(tmp_path)
     assert all(library.find({"q": number}) in ("a", "b") for number in range(20))
     library.close()
 
@@ -132,13 +132,13 @@ def test_processes_share_one_library(tmp_path: Path) -> None:
 def test_a_damaged_library_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"this is no database at all" * 100)
     with pytest.raises(ToolError, match=rf"{FILE}.*delete it"):
-        ObservationLibrary(tmp_path).find({"q": 1})
+        ObservationStore(tmp_path).find({"q": 1})
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolError, match="cannot be used"):
-        ObservationLibrary(tmp_path / "file" / "reports").find({"q": 1})
+        ObservationStore(tmp_path / "file" / "reports").find({"q": 1})
 
 
 def test_a_scripted_user_says_its_replies_in_order_and_then_nothing_more(backend: Any) -> None:

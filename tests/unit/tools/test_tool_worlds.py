@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
-from evalsuite.gateway.handle import Effects
+from evalsuite.gateway.handle import CaseEffects
 from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure
@@ -70,7 +70,7 @@ def seen(world: World, *calls: tuple[str, dict[str, Any]], keeper: Any = None) -
     """What an episode's calls observed, each asked for as an episode asks; and the state at the end."""
 
     async def episode() -> tuple[list[Any], Any]:
-        effects = Effects(keeper)
+        effects = CaseEffects(keeper)
         async with open_tools([world], SAMPLE, effects) as opened:
             tools = {made.document.name: made for made in opened.tools}
             results = []

@@ -27,7 +27,7 @@ def check_range(name: str, value: int, low: int, high: int) -> int:
     return value
 
 
-def short(name: str, text: str, limit: int = MAX_TEXT) -> str:
+def check_length(name: str, text: str, limit: int = MAX_TEXT) -> str:
     """Return the text, or raise ValueError if it is too long."""
     if len(text) > limit:
         raise ValueError(f"{name} must have at most {limit} characters")
@@ -83,7 +83,7 @@ class Arithmetic(Stateless):
         Args:
             expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
-        return _Expression(short("expression", expression, 300).lower()).value()
+        return _Expression(check_length("expression", expression, 300).lower()).value()
 
     @tool
     def convert_units(self, value: float, source: Unit, target: Unit) -> float:
@@ -136,60 +136,60 @@ class _Expression:
 
     def sum(self) -> _Number:
         result = self.product()
-        while self.next_is("+", "-"):
+        while self.is_next("+", "-"):
             sign = self.tokens.pop(0)
             other = self.product()
-            result = _within(result + other if sign == "+" else result - other)
+            result = _check_size(result + other if sign == "+" else result - other)
         return result
 
     def product(self) -> _Number:
-        result = self.read_signed()
-        while self.next_is("*", "/", "//", "%"):
+        result = self.parse_signed()
+        while self.is_next("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
-            other = self.read_signed()
-            result = _within(_PRODUCTS[sign](result, other))
+            other = self.parse_signed()
+            result = _check_size(_PRODUCTS[sign](result, other))
         return result
 
-    def read_signed(self) -> _Number:
-        if self.next_is("-", "+"):
+    def parse_signed(self) -> _Number:
+        if self.is_next("-", "+"):
             sign = self.tokens.pop(0)
-            value = self.read_nested(self.read_signed)
+            value = self.parse_nested(self.parse_signed)
             return -value if sign == "-" else value
         return self.power()
 
     def power(self) -> _Number:
         base = self.atom()
-        if not self.next_is("**"):
+        if not self.is_next("**"):
             return base
         self.tokens.pop(0)
-        exponent = self.read_nested(self.read_signed)
+        exponent = self.parse_nested(self.parse_signed)
         if abs(exponent) > 1000 or (abs(base) > 1 and exponent * math.log10(abs(base)) > 60):
             raise ValueError("the power is too large")
         result = base**exponent
         if isinstance(result, complex):
             raise ValueError("a fractional power of a negative number is not a real number")  # noqa: TRY004 - a value
-        return _within(result)
+        return _check_size(result)
 
     def atom(self) -> _Number:
         if not self.tokens:
             raise ValueError("the expression ends too early")
         read = self.tokens.pop(0)
         if read[0].isdigit() or read[0] == ".":
-            return _within(float(read) if "." in read else int(read))
-        if read in _FUNCTIONS and self.next_is("("):
+            return _check_size(float(read) if "." in read else int(read))
+        if read in _FUNCTIONS and self.is_next("("):
             return _FUNCTIONS[read](self.atom())
         if read != "(":
             raise ValueError(f"cannot read the expression at {read!r}")
-        result = self.read_nested(self.sum)
-        if not self.next_is(")"):
+        result = self.parse_nested(self.sum)
+        if not self.is_next(")"):
             raise ValueError("a closing bracket is missing")
         self.tokens.pop(0)
         return result
 
-    def next_is(self, *signs: str) -> bool:
+    def is_next(self, *signs: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in signs
 
-    def read_nested(self, read: Callable[[], _Number]) -> _Number:
+    def parse_nested(self, read: Callable[[], _Number]) -> _Number:
         self.depth += 1
         if self.depth > 50:
             raise ValueError("the expression is nested too deeply")
@@ -206,7 +206,7 @@ _PRODUCTS: dict[str, Callable[[_Number, _Number], _Number]] = {
 }
 
 
-def _within(value: _Number) -> _Number:
+def _check_size(value: _Number) -> _Number:
     if abs(value) > _LARGEST:
         raise ValueError("a number has more than 60 digits")
     return value
@@ -225,7 +225,7 @@ class Dates(Stateless):
         Args:
             day: the date, as YYYY-MM-DD.
         """
-        return _DAYS[read_date(short("day", day, 30)).weekday()]
+        return _DAYS[read_date(check_length("day", day, 30)).weekday()]
 
     @tool
     def days_between(self, first: str, last: str) -> int:
@@ -235,7 +235,7 @@ class Dates(Stateless):
             first: the one date, as YYYY-MM-DD.
             last: the other date, as YYYY-MM-DD.
         """
-        return (read_date(short("last", last, 30)) - read_date(short("first", first, 30))).days
+        return (read_date(check_length("last", last, 30)) - read_date(check_length("first", first, 30))).days
 
     @tool
     def add_days(self, day: str, days: int) -> str:
@@ -247,7 +247,7 @@ class Dates(Stateless):
         """
         check_range("days", days, -100_000, 100_000)
         try:
-            return (read_date(short("day", day, 30)) + timedelta(days=days)).isoformat()
+            return (read_date(check_length("day", day, 30)) + timedelta(days=days)).isoformat()
         except OverflowError:
             raise ValueError("the result lies outside of the years 1 to 9999") from None
 
@@ -302,7 +302,9 @@ class Household(Stateless):
         """
         check_range("the number of ingredients", len(ingredients), 1, 100)
         factor = check_range("wanted", wanted, 1, 1000) / check_range("servings", servings, 1, 1000)
-        return {short("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()}
+        return {
+            check_length("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()
+        }
 
     @tool
     def travel_time(self, distance_km: float, speed_kmh: float) -> dict[str, int]:
@@ -330,7 +332,7 @@ class Savings(Stateless):
             rate_percent: interest in percent a year.
             years: the number of years, 0 to 100.
         """
-        _check(amount, rate_percent)
+        _check_loan(amount, rate_percent)
         return round(amount * (1 + rate_percent / 100) ** check_range("years", years, 0, 100), 2)
 
     @tool
@@ -342,7 +344,7 @@ class Savings(Stateless):
             rate_percent: interest in percent a year, a twelfth of it charged each month.
             months: how many payments, 1 to 600.
         """
-        _check(amount, rate_percent)
+        _check_loan(amount, rate_percent)
         monthly, count = rate_percent / 1200, check_range("months", months, 1, 600)
         if monthly == 0:
             return round(amount / count, 2)
@@ -361,7 +363,7 @@ class Savings(Stateless):
         return round(100 * (after - before) / before, 4)
 
 
-def _check(amount: float, rate_percent: float) -> None:
+def _check_loan(amount: float, rate_percent: float) -> None:
     if not (0 <= amount <= 1e12 and 0 <= rate_percent <= 100):
         raise ValueError("the amount must be 0 to 1e12 and the rate 0 to 100 percent")
 
@@ -392,8 +394,8 @@ class Market:
             first: the first day, as YYYY-MM-DD.
             last: the last day, as YYYY-MM-DD.
         """
-        begin, end = (read_date(short("day", day, 30)).isoformat() for day in (first, last))
-        prices = zip(self.days, self._closes(symbol), strict=True)
+        begin, end = (read_date(check_length("day", day, 30)).isoformat() for day in (first, last))
+        prices = zip(self.days, self._get_closing_prices(symbol), strict=True)
         within = {day: price for day, price in prices if begin <= day <= end}
         if not within:
             raise ValueError(f"no trading in this period; prices go from {self.days[0]} to {self.days[-1]}")
@@ -407,7 +409,7 @@ class Market:
             symbol: the share's symbol.
             days: how many of the last trading days.
         """
-        closes = self._closes(symbol)[-check_range("days", days, 1, len(self.days)) :]
+        closes = self._get_closing_prices(symbol)[-check_range("days", days, 1, len(self.days)) :]
         return round(sum(closes) / len(closes), 4)
 
     @tool
@@ -420,7 +422,7 @@ class Market:
             symbol: the share's symbol.
             days: how many of the last changes.
         """
-        closes = self._closes(symbol)[-check_range("days", days, 1, len(self.days) - 1) - 1 :]
+        closes = self._get_closing_prices(symbol)[-check_range("days", days, 1, len(self.days) - 1) - 1 :]
         changes = [after - before for before, after in pairwise(closes)]
         moved = sum(abs(change) for change in changes)
         return round(100 * sum(change for change in changes if change > 0) / moved, 2) if moved else 50.0
@@ -432,11 +434,11 @@ class Market:
         Args:
             symbol: the share's symbol.
         """
-        closes = self._closes(symbol)
+        closes = self._get_closing_prices(symbol)
         extremes = {"highest": max(closes), "lowest": min(closes)}
         return {name: {"day": self.days[closes.index(price)], "price": price} for name, price in extremes.items()}
 
-    def _closes(self, symbol: str) -> list[float]:
+    def _get_closing_prices(self, symbol: str) -> list[float]:
         closes = self.closes.get(symbol.strip().upper())
         if closes is None:
             raise ValueError(f"no such share; there are {', '.join(self.closes)}")

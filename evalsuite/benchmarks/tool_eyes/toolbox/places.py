@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import check_range, read_date, read_time, short
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import check_length, check_range, read_date, read_time
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Bulletins:
         Args:
             keywords: words that all must occur.
         """
-        wanted = re.findall(r"\w+", short("keywords", keywords, 200).lower())
+        wanted = re.findall(r"\w+", check_length("keywords", keywords, 200).lower())
         if not wanted:
             raise ValueError("give at least one word to search for")
         matching = [
@@ -71,10 +71,10 @@ class Bulletins:
             day: the day, as YYYY-MM-DD; today or one of the two days after it.
         """
         towns = self.data["weather"]
-        name = short("town", town, 100).strip().title()
+        name = check_length("town", town, 100).strip().title()
         if name not in towns:
             raise ValueError(f"no forecast for this town; there are forecasts for {', '.join(sorted(towns))}")
-        date = read_date(short("day", day, 30)).isoformat()
+        date = read_date(check_length("day", day, 30)).isoformat()
         if date not in towns[name]:
             raise ValueError(f"no forecast for {date}; there is one for {', '.join(sorted(towns[name]))}")
         return {"town": name, "day": date, **towns[name][date]}
@@ -97,7 +97,7 @@ class CalendarBook:
         Args:
             day: the day, as YYYY-MM-DD.
         """
-        date = read_date(short("day", day, 30)).isoformat()
+        date = read_date(check_length("day", day, 30)).isoformat()
         return sorted((event for event in self.events if event["day"] == date), key=lambda event: event["start"])
 
     @tool
@@ -110,15 +110,15 @@ class CalendarBook:
             end: when it ends, as HH:MM.
             title: what it is.
         """
-        date = read_date(short("day", day, 30)).isoformat()
-        begins, ends = (read_time(short("time", text, 10)).strftime("%H:%M") for text in (start, end))
+        date = read_date(check_length("day", day, 30)).isoformat()
+        begins, ends = (read_time(check_length("time", text, 10)).strftime("%H:%M") for text in (start, end))
         if begins >= ends:
             raise ValueError("an appointment must end after it starts")
         for event in self.list_events(date):
             if begins < event["end"] and event["start"] < ends:
                 raise ValueError(f"{event['title']!r} is already from {event['start']} to {event['end']}")
         check_range("the number of appointments", len(self.events), 0, 200)
-        self.events.append({"day": date, "start": begins, "end": ends, "title": short("title", title, 200)})
+        self.events.append({"day": date, "start": begins, "end": ends, "title": check_length("title", title, 200)})
         return f"added {title!r} on {date} from {begins} to {ends}"
 
     @tool
@@ -181,7 +181,7 @@ class Files:
         Args:
             name: the file's name.
         """
-        return self._existing(name).read_text(encoding="utf-8")
+        return self._find_existing(name).read_text(encoding="utf-8")
 
     @tool
     def write_file(self, name: str, text: str) -> str:
@@ -191,9 +191,9 @@ class Files:
             name: the file's name.
             text: the whole new content.
         """
-        path = self._path(name)
+        path = self._make_path(name)
         check_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
-        path.write_text(short("text", text), encoding="utf-8")
+        path.write_text(check_length("text", text), encoding="utf-8")
         return f"{path.name} now has {path.stat().st_size} bytes"
 
     @tool
@@ -204,10 +204,10 @@ class Files:
             name: the file's name.
             line: the line.
         """
-        path = self._existing(name)
+        path = self._find_existing(name)
         text = path.read_text(encoding="utf-8")
         path.write_text(
-            short("the file", f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"),
+            check_length("the file", f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"),
             encoding="utf-8",
         )
         return f"{path.name} now has {path.stat().st_size} bytes"
@@ -220,7 +220,7 @@ class Files:
             name: the file's name.
             new_name: a name that no file has yet.
         """
-        old, new = self._existing(name), self._path(new_name)
+        old, new = self._find_existing(name), self._make_path(new_name)
         if new.exists():
             raise ValueError(f"there is already a file {new.name!r}")
         old.rename(new)
@@ -233,11 +233,11 @@ class Files:
         Args:
             name: the file's name.
         """
-        path = self._existing(name)
+        path = self._find_existing(name)
         path.unlink()
         return f"{path.name} is deleted"
 
-    def _path(self, name: str) -> Path:
+    def _make_path(self, name: str) -> Path:
         plain = name.isprintable() and not set(name) & set('/\\:*?"<>|') and name.strip(". ") != ""
         if not plain or len(name.encode()) > 100:
             raise ValueError(
@@ -245,8 +245,8 @@ class Files:
             )
         return self.folder / name
 
-    def _existing(self, name: str) -> Path:
-        path = self._path(name)
+    def _find_existing(self, name: str) -> Path:
+        path = self._make_path(name)
         if not path.is_file():
             raise ValueError(f"no file {name!r} exists")
         return path
@@ -274,7 +274,7 @@ class Records:
             self.database.executemany(f"INSERT INTO {table} VALUES ({holes})", content["rows"])  # noqa: S608 - names are ours
         self.database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
         self.database.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)
-        self.database.set_authorizer(_authorize)
+        self.database.set_authorizer(_authorize_action)
 
     def close(self) -> None:
         """Close the database."""
@@ -293,7 +293,7 @@ class Records:
         Args:
             name: the city's English name.
         """
-        cities = self._rows("SELECT * FROM cities WHERE name = ? COLLATE NOCASE", name.strip())
+        cities = self._select_rows("SELECT * FROM cities WHERE name = ? COLLATE NOCASE", name.strip())
         if not cities:
             raise ValueError("no city of this name is in the database")
         return cities[0]
@@ -306,7 +306,7 @@ class Records:
             city: the city in which they are based.
             sector: what they do, such as energy, food, toys or transport.
         """
-        return self._rows(
+        return self._select_rows(
             "SELECT * FROM companies WHERE (? = '' OR city = ? COLLATE NOCASE)"
             " AND (? = '' OR sector = ? COLLATE NOCASE) ORDER BY name",
             *(city.strip(), city.strip(), sector.strip(), sector.strip()),
@@ -320,7 +320,7 @@ class Records:
             company: the company's name.
             max_price: leave out what costs more than this many crowns.
         """
-        return self._rows(
+        return self._select_rows(
             "SELECT * FROM products WHERE company = ? COLLATE NOCASE AND (? IS NULL OR price <= ?) ORDER BY price",
             *(company.strip(), max_price, max_price),
         )
@@ -332,9 +332,9 @@ class Records:
         Args:
             query: a statement in SQLite's SQL.
         """
-        return self._rows(short("query", query, 2000))
+        return self._select_rows(check_length("query", query, 2000))
 
-    def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+    def _select_rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         left = iter(range(_STEPS))
         self.database.set_progress_handler(lambda: next(left, None) is None, 1000)
         try:
@@ -344,7 +344,7 @@ class Records:
         return [dict(row) for row in rows]
 
 
-def _authorize(action: int, *details: str | None) -> int:
+def _authorize_action(action: int, *details: str | None) -> int:
     # Deny functions that could load code or allocate unbounded memory, and functions with random results.
     if details[1] in {"load_extension", "fts3_tokenizer", "randomblob", "random"}:
         return sqlite3.SQLITE_DENY

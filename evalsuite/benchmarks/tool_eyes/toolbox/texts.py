@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Stateless, check_range, read_date, short
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Stateless, check_length, check_range, read_date
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Placeholders:
             text: the text.
             style: upper, lower, title, or snake for lower_case_with_underscores.
         """
-        short("text", text)
+        check_length("text", text)
         if style == "snake":
             return "_".join(text.lower().split())
         return {"upper": text.upper, "lower": text.lower, "title": text.title}[style]()
@@ -68,7 +68,7 @@ class Placeholders:
         Args:
             text: the text.
         """
-        return short("text", text)[::-1]
+        return check_length("text", text)[::-1]
 
     def _write_sentence(self) -> str:
         pick = self.random.choice
@@ -150,7 +150,7 @@ class RandomData:
             first: earliest possible date, as YYYY-MM-DD.
             last: latest possible date, as YYYY-MM-DD.
         """
-        begin, end = read_date(short("first", first, 30)), read_date(short("last", last, 30))
+        begin, end = read_date(check_length("first", first, 30)), read_date(check_length("last", last, 30))
         if begin > end:
             raise ValueError("first must not be later than last")
         return (begin + timedelta(days=self.random.randint(0, (end - begin).days))).isoformat()
@@ -171,10 +171,10 @@ class TextAnalysis(Stateless):
             second: the other text.
             method: characters for 1 - edit distance / longer length, words for shared / all distinct words.
         """
-        short("first", first, 2000)
-        short("second", second, 2000)
+        check_length("first", first, 2000)
+        check_length("second", second, 2000)
         if method == "words":
-            one, other = set(_words(first)), set(_words(second))
+            one, other = set(_list_words(first)), set(_list_words(second))
             return round(len(one & other) / len(one | other), 4) if one | other else 1.0
         from Levenshtein import distance
 
@@ -188,8 +188,8 @@ class TextAnalysis(Stateless):
         Args:
             text: the text.
         """
-        sentences = [part for part in re.split(r"[.!?]+", short("text", text)) if part.strip()]
-        return {"characters": len(text), "words": len(_words(text)), "sentences": len(sentences)}
+        sentences = [part for part in re.split(r"[.!?]+", check_length("text", text)) if part.strip()]
+        return {"characters": len(text), "words": len(_list_words(text)), "sentences": len(sentences)}
 
     @tool
     def frequent_words(self, text: str, count: int = 3) -> dict[str, int]:
@@ -199,7 +199,7 @@ class TextAnalysis(Stateless):
             text: the text.
             count: how many words, 1 to 50.
         """
-        counts = Counter(_words(short("text", text)))
+        counts = Counter(_list_words(check_length("text", text)))
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return dict(ranked[: check_range("count", count, 1, 50)])
 
@@ -211,11 +211,11 @@ class TextAnalysis(Stateless):
             first: one text.
             second: the other text.
         """
-        words, others = set(_words(short("first", first))), set(_words(short("second", second)))
+        words, others = set(_list_words(check_length("first", first))), set(_list_words(check_length("second", second)))
         return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
 
-def _words(text: str) -> list[str]:
+def _list_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
@@ -232,7 +232,7 @@ class Validation(Stateless):
         Args:
             address: the address.
         """
-        return {"address": address, "valid": bool(_EMAIL.fullmatch(short("address", address, 300)))}
+        return {"address": address, "valid": bool(_EMAIL.fullmatch(check_length("address", address, 300)))}
 
     @tool
     def validate_card_number(self, number: str) -> dict[str, bool | str]:
@@ -241,9 +241,9 @@ class Validation(Stateless):
         Args:
             number: 12 to 19 digits, spaces allowed.
         """
-        digits = short("number", number, 40).replace(" ", "")
+        digits = check_length("number", number, 40).replace(" ", "")
         proper = digits.isascii() and digits.isdigit() and 12 <= len(digits) <= 19
-        return {"number": number, "valid": proper and luhn_sum(digits) == 0}
+        return {"number": number, "valid": proper and compute_luhn_sum(digits) == 0}
 
     @tool
     def validate_isbn(self, isbn: str) -> dict[str, bool | str]:
@@ -252,7 +252,7 @@ class Validation(Stateless):
         Args:
             isbn: the number, with or without hyphens.
         """
-        plain = short("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
+        plain = check_length("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
         return {"isbn": isbn, "valid": _is_isbn_13(plain) if len(plain) == 13 else _is_isbn_10(plain)}
 
     @tool
@@ -262,7 +262,7 @@ class Validation(Stateless):
         Args:
             text: the date, as YYYY-MM-DD.
         """
-        short("text", text, 30)
+        check_length("text", text, 30)
         try:
             read_date(text)
         except ValueError:
@@ -270,7 +270,7 @@ class Validation(Stateless):
         return {"text": text, "valid": True}
 
 
-def luhn_sum(digits: str) -> int:
+def compute_luhn_sum(digits: str) -> int:
     """Compute the Luhn sum modulo 10: double every second digit from the right, then add all digits."""
     values = [int(digit) for digit in reversed(digits)]
     return (sum(values[::2]) + sum(sum(divmod(2 * value, 10)) for value in values[1::2])) % 10

@@ -158,11 +158,11 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
         return (name, len(cases), calls, 0, None, None, None, None, None)
     alone = [_measure_agreement(case.facts[ALONE]["verdict"], case) for case in labelled]
     joint = [_measure_agreement(case.verdict, case) for case in labelled]
-    before, after = _find_accuracy(alone), _find_accuracy(joint)
+    before, after = _estimate_accuracy(alone), _estimate_accuracy(joint)
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
-    gain = _find_gain(alone, joint, [case.sample for case in labelled])
+    gain = _estimate_gain(alone, joint, [case.sample for case in labelled])
     price = further / gain.value if gain.value > 0 else None
     earned = "yes" if gain.low is not None and gain.low > 0 else "not shown"
     return (name, len(cases), calls, len(labelled), before, after, gain, price, earned)
@@ -172,14 +172,14 @@ def _measure_agreement(verdict: str | None, case: JudgedCase) -> float:
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 
-def _find_accuracy(values: Sequence[float]) -> Estimate:
+def _estimate_accuracy(values: Sequence[float]) -> Estimate:
     mean = estimate_mean(values)
     return (
         mean if mean.low is None or mean.high is None else replace(mean, low=max(0, mean.low), high=min(1, mean.high))
     )
 
 
-def _find_gain(alone: Sequence[float], joint: Sequence[float], samples: Sequence[str]) -> Estimate:
+def _estimate_gain(alone: Sequence[float], joint: Sequence[float], samples: Sequence[str]) -> Estimate:
     from evalsuite.stats import paired_difference
 
     found = paired_difference(alone, joint, clusters=samples, scale=1)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots
 from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import (
-    corrected_score,
-    judge_ac1,
-    judge_accuracy,
-    judge_alpha,
-    judge_kappa,
-    judge_rho,
-    judge_sensitivity,
-    judge_specificity,
-    judge_weighted_kappa,
+    compute_ac1,
+    compute_accuracy,
+    compute_alpha,
+    compute_kappa,
+    compute_quadratic_kappa,
+    compute_rho,
+    compute_sensitivity,
+    compute_specificity,
+    estimate_corrected_score,
     list_labelled_scores,
     select_labelled_cases,
 )
@@ -181,16 +181,16 @@ def _make_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tupl
 
 
 MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (
-    (Column("Accuracy (%)", "percent"), judge_accuracy),
-    (Column("Sensitivity (%)", "percent"), judge_sensitivity),
-    (Column("Specificity (%)", "percent"), judge_specificity),
-    (Column("Kappa", "number", 2), judge_kappa),
-    (Column("AC1", "number", 2), judge_ac1),
-    (Column("Weighted kappa", "number", 2), judge_weighted_kappa),
-    (Column("Ordinal alpha", "number", 2), judge_alpha),
-    (Column("Spearman's rho", "number", 2), judge_rho),
+    (Column("Accuracy (%)", "percent"), compute_accuracy),
+    (Column("Sensitivity (%)", "percent"), compute_sensitivity),
+    (Column("Specificity (%)", "percent"), compute_specificity),
+    (Column("Kappa", "number", 2), compute_kappa),
+    (Column("AC1", "number", 2), compute_ac1),
+    (Column("Weighted kappa", "number", 2), compute_quadratic_kappa),
+    (Column("Ordinal alpha", "number", 2), compute_alpha),
+    (Column("Spearman's rho", "number", 2), compute_rho),
 )
-OF_SCORES = (judge_weighted_kappa, judge_alpha)  # Measures for numeric scores, left out if scores are verdicts.
+OF_SCORES = (compute_quadratic_kappa, compute_alpha)  # Measures for numeric scores, left out if scores are verdicts.
 PEOPLE_COLUMNS = (*(column for column, _ in MEASURES), Column("Confusion"), Column("Labels", "count"))
 MEASURES_NOTE = (
     "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "
@@ -227,7 +227,7 @@ def tabulate_people_agreement(views: Sequence[RunView]) -> Table | None:
         for score in dict.fromkeys(label.score for label in list_labelled_scores(view.tally)):
             agreement = measure_against_people(select_labelled_cases(view.tally, score))
             name = f"{view.judge or 'the judge'} ({view.label})"
-            rows.append((name, score, *agreement, view.tally.mean(score), corrected_score(score, view.tally)))
+            rows.append((name, score, *agreement, view.tally.mean(score), estimate_corrected_score(score, view.tally)))
     columns = (
         Column("Judge"),
         Column("Score"),

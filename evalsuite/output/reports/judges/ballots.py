@@ -56,12 +56,14 @@ def _read_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
 
 
-def write_log(log: Sequence[Mapping[str, Any]]) -> str:
+def format_log(log: Sequence[Mapping[str, Any]]) -> str:
     """Write each message as a paragraph that begins with the speaker and the turn."""
-    return "\n\n".join(f"{_write_heading(entry)}\n{_write_message(entry)}".strip() for entry in _show_prompts_once(log))
+    return "\n\n".join(
+        f"{_format_heading(entry)}\n{_format_message(entry)}".strip() for entry in _drop_repeated_prompts(log)
+    )
 
 
-def _show_prompts_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _drop_repeated_prompts(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Leave out repeated prompts, because a judge may be asked the same question many times."""
     shown: set[tuple[str, str, str]] = set()
     for entry in log:
@@ -73,7 +75,7 @@ def _show_prompts_once(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str
         yield entry
 
 
-def _write_heading(entry: Mapping[str, Any]) -> str:
+def _format_heading(entry: Mapping[str, Any]) -> str:
     speaker = str(entry.get("speaker", "judge"))
     parts = [
         speaker if entry.get("role") in ("assistant", None) else f"to {speaker}",
@@ -85,7 +87,7 @@ def _write_heading(entry: Mapping[str, Any]) -> str:
     return f"[{', '.join(part for part in parts if part)}]"
 
 
-def _write_message(entry: Mapping[str, Any]) -> str:
+def _format_message(entry: Mapping[str, Any]) -> str:
     reasoning = f"(reasoning) {entry['reasoning']}" if entry.get("reasoning") else ""
     others = [f"{name}: {value}" for name, value in entry.items() if name not in SHOWN_APART]
     return "\n".join(part for part in (reasoning, str(entry.get("content", "")).strip(), *others) if part)
@@ -193,7 +195,7 @@ def _list_length_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
         first, second = case.facts.get("lengths") or (0, 0)
         if first != second:
-            yield from _make_choice(case, "first" if first > second else "second")
+            yield from _make_paired_choice(case, "first" if first > second else "second")
 
 
 def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
@@ -201,10 +203,10 @@ def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoi
         families = [find_model_family(system) for system in case.facts.get("systems") or ()]
         own = {find_model_family(vote.model) for vote in case.votes}
         if len(own) == 1 and own != {None} and [found in own for found in families].count(True) == 1:
-            yield from _make_choice(case, "first" if families[0] in own else "second")
+            yield from _make_paired_choice(case, "first" if families[0] in own else "second")
 
 
-def _make_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
+def _make_paired_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
     human = case.facts.get("human")
     if case.verdict == "tie" or human == "tie":
         return

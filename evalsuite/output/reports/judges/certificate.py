@@ -147,12 +147,12 @@ def make_labelled_tally(
     labels = group_labels_by_case(people, sheets)
     return Tally(
         tuple(
-            _make_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
+            _label_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
         )
     )
 
 
-def _make_row(
+def _label_row(
     row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float], weights: Mapping[str, float]
 ) -> Row:
     if row.case not in judge.scores:

@@ -39,10 +39,10 @@ def _tabulate_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
         "win. The win rate at equal lengths is a logistic regression's (length-controlled AlpacaEval, "
         "arXiv 2404.04475, without its term for the difficulty of instructions). Cases of one sample count together."
     )
-    return Table("Win rates", columns, [_write_row(comparison) for comparison in comparisons], note)
+    return Table("Win rates", columns, [_make_row(comparison) for comparison in comparisons], note)
 
 
-def _write_row(comparison: JudgedPair) -> tuple[Cell, ...]:
+def _make_row(comparison: JudgedPair) -> tuple[Cell, ...]:
     from evalsuite import stats
 
     outcomes, names = comparison.outcomes, (comparison.first, comparison.second, comparison.judge)

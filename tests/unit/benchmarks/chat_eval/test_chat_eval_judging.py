@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.solver import MODES, JudgingMode, read_mode
+from evalsuite.benchmarks.chat_eval.solver import MODES, JudgingMode, parse_mode
 from evalsuite.core.errors import CallFailed, SettingsError
 
 SCORES = "naturalness: 2, coherence: 3, engagingness: 1, groundedness: 1"
@@ -156,7 +156,7 @@ def test_a_panels_whole_debate_is_in_the_transcript(judged: Any) -> None:
     ],
 )
 def test_a_modes_suffixes_say_how_many_roles_and_turns(name: str, mode: JudgingMode) -> None:
-    assert read_mode(name) == mode
+    assert parse_mode(name) == mode
     assert name in CHAT_EVAL.modes
     assert CHAT_EVAL.modes[name]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.agreement import correlation, estimate_corrected_means, kappa
+from evalsuite.benchmarks.chat_eval.agreement import compute_kappa, correlate_judge, estimate_corrected_means
 from evalsuite.benchmarks.chat_eval.report import make_report
 from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.output.reports.section import Chart, Passage, Table
@@ -43,7 +43,7 @@ def response(at: int, human: float, said: float) -> Row:
 
 def test_a_judge_that_always_prefers_the_first_answer_has_kappa_zero_and_a_flagged_bias(judged: Any) -> None:
     view = judged(always_first).view
-    found = kappa(view.tally)
+    found = compute_kappa(view.tally)
     assert found is not None
     assert found.value == 0.0
     rows = {row[1]: row for row in table(make_report([view]), "Biases").rows}
@@ -55,7 +55,7 @@ def test_a_judge_that_always_prefers_the_first_answer_has_kappa_zero_and_a_flagg
 
 def test_a_judge_that_says_what_people_say_agrees_fully() -> None:
     tally = Tally.of(pair(at, said, said) for at, said in enumerate(["first", "second", "tie"] * 4))
-    found = kappa(tally)
+    found = compute_kappa(tally)
     assert found is not None
     assert (found.value, found.high, found.n) == (1.0, 1.0, 12)
     # Twelve comparisons are no proof of a perfect judge.
@@ -67,7 +67,7 @@ def test_no_verdict_counts_as_a_label_that_people_never_give() -> None:
     people = ["first", "second", "first", "tie", "second"]
     judge = ["first", "second", None, "tie", None]
     tally = Tally.of(pair(at, human, said) for at, (human, said) in enumerate(zip(people, judge, strict=True)))
-    found = kappa(tally)
+    found = compute_kappa(tally)
     assert found is not None
     assert found.value == pytest.approx(cohen_kappa(people, [said or "none" for said in judge]))
 
@@ -111,20 +111,20 @@ def test_systems_are_correlated_by_their_means_and_overall_ratings_by_the_mean_a
 
 def test_a_judge_that_gives_everything_the_same_score_has_no_correlation() -> None:
     tally = Tally.of(response(at, at % 3, 2.0) for at in range(6))
-    assert correlation(tally, "spearman") is None
+    assert correlate_judge(tally, "spearman") is None
 
 
 def test_errors_are_no_judgements() -> None:
     wrong = Row("e", "e", 1, "error", {"task": "pairs", "mode": "single"}, {})
     tally = Tally.of([wrong, pair(1, "first", "first"), pair(2, "second", "second")])
-    found = kappa(tally)
+    found = compute_kappa(tally)
     assert found is not None
     assert found.n == 2
     assert table(make_report([RunView("m", tally)]), "table 1").rows[-1][-1] == 2
 
 
 def test_nothing_measured_is_nothing_claimed() -> None:
-    assert kappa(Tally()) is None
+    assert compute_kappa(Tally()) is None
     assert all(metric(Tally()) is None for metric in CHAT_EVAL.derived.values())
     assert make_report([RunView("m", Tally())]).blocks
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.solver import MODES, read_mode
+from evalsuite.benchmarks.chat_eval.solver import MODES, parse_mode
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, TokenLogprob
 from tests.unit.benchmarks.chat_eval.scripted_panel import (
@@ -125,7 +125,7 @@ def test_verdicts_and_scores_are_those_that_the_files_give_by_hand(judged: Any, 
 
 @pytest.mark.parametrize("mode", DEBATED)
 def test_everybody_hears_what_the_strategy_says_in_its_order(judged: Any, mode: str) -> None:
-    rules = read_mode(mode)
+    rules = parse_mode(mode)
     results, panel = judged(mode)
     orders = {len(sample.metadata["answers"]) for sample, _ in results}
     assert orders == {1, 2}
@@ -146,7 +146,7 @@ def names(mode: JudgingMode) -> list[str]:
 
 def judges(name: str) -> list[str]:
     """Whose opinions count in a mode."""
-    mode = read_mode(name)
+    mode = parse_mode(name)
     if mode.kind == "mec":
         return [f"judge {seed}" for seed in range(3)]
     return names(mode) if mode.kind == "paper" else ["judge"]
@@ -154,7 +154,7 @@ def judges(name: str) -> list[str]:
 
 def verdict(mode: str, first: str, second: str) -> str:
     """By the means of both orders' scores, or by choices; a point is the gain of whatever stands first."""
-    kind = read_mode(mode).kind
+    kind = parse_mode(mode).kind
     if kind == "weighted":
         return better(*(expected("quality", 1, 5, text) for text in (first, second)))
     ours = [(worth(judge, first), worth(judge, second)) for judge in judges(mode)]
@@ -171,7 +171,7 @@ def better(first: float, second: float) -> str:
 
 def mean_rating(mode: str, aspect: str, response: str) -> float:
     """The mean over the judges, or the expected score."""
-    if read_mode(mode).kind == "weighted":
+    if parse_mode(mode).kind == "weighted":
         return expected(aspect, *ASPECTS[aspect], response)
     ratings = [rating(judge, aspect, response) for judge in judges(mode)]
     return sum(ratings) / len(ratings)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load, make_gap_sentence, read_items
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load_dataset, make_gap_sentence, read_items
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.text import convert_targets
@@ -63,7 +63,7 @@ def setup(folder: Path | None = None, *modes: str) -> Setup:
 def test_every_published_file_is_read_and_gives_its_domain(tmp_path: Path) -> None:
     for name, record in PUBLISHED.items():
         written(tmp_path, buckets(record), name)
-    dataset = load(setup(tmp_path))
+    dataset = load_dataset(setup(tmp_path))
     assert dataset.source == ", ".join(sorted(PUBLISHED))
     assert {sample.id: sample.tags["domain"] for sample in dataset.samples} == {
         f"{source}-head-1": domain for source, domain in DOMAINS.items()
@@ -96,28 +96,28 @@ def test_the_domain_comes_from_the_file_s_name_or_from_the_template(
 
 def test_files_of_other_names_are_read_only_where_none_is_named_head_to_tail(tmp_path: Path) -> None:
     written(tmp_path, buckets(RECORD), "mine.json")
-    assert load(setup(tmp_path)).source == "mine.json"
+    assert load_dataset(setup(tmp_path)).source == "mine.json"
     written(tmp_path, buckets(RECORD))
-    assert load(setup(tmp_path)).source == "head_to_tail.json"
+    assert load_dataset(setup(tmp_path)).source == "head_to_tail.json"
 
 
 def test_ids_are_unique_over_files_and_stay_when_a_file_is_added(tmp_path: Path) -> None:
     written(tmp_path, buckets(RECORD, RECORD), "head_to_tail_mag.json")
-    before = [sample.id for sample in load(setup(tmp_path)).samples]
+    before = [sample.id for sample in load_dataset(setup(tmp_path)).samples]
     written(tmp_path, buckets(RECORD), "head_to_tail_dblp.json")
-    after = [sample.id for sample in load(setup(tmp_path)).samples]
+    after = [sample.id for sample in load_dataset(setup(tmp_path)).samples]
     assert before == ["mag-head-1", "mag-head-2"]
     assert after == ["dblp-head-1", *before]
 
 
 def test_several_modes_give_a_sample_each_with_the_mode_in_tag_and_id(tmp_path: Path) -> None:
     written(tmp_path, buckets(RECORD), "head_to_tail_imdb.json")
-    samples = load(setup(tmp_path, "few_shot", "zero_shot")).samples
+    samples = load_dataset(setup(tmp_path, "few_shot", "zero_shot")).samples
     assert [(sample.id, sample.tags["mode"]) for sample in samples] == [
         ("imdb-head-1-few_shot", "few_shot"),
         ("imdb-head-1-zero_shot", "zero_shot"),
     ]
-    (alone,) = load(setup(tmp_path, "zero_shot")).samples
+    (alone,) = load_dataset(setup(tmp_path, "zero_shot")).samples
     assert (alone.id, alone.tags["mode"]) == ("imdb-head-1", "zero_shot")
 
 
@@ -146,7 +146,7 @@ def test_several_modes_give_a_sample_each_with_the_mode_in_tag_and_id(tmp_path: 
 def test_another_shape_is_an_error_that_names_file_place_and_both_sides(tmp_path: Path, top: Any, message: str) -> None:
     path = written(tmp_path, top)
     with pytest.raises(DatasetError, match=message) as caught:
-        load(setup(tmp_path))
+        load_dataset(setup(tmp_path))
     assert str(path) in str(caught.value)
 
 
@@ -154,17 +154,17 @@ def test_a_truncated_file_and_a_wrong_encoding_are_named(tmp_path: Path) -> None
     path = tmp_path / "head_to_tail.json"
     path.write_text('{"head": [["e", "t"', encoding="utf-8")
     with pytest.raises(DatasetError, match=r"head_to_tail\.json, line 1.*the end of the text"):
-        load(setup(tmp_path))
+        load_dataset(setup(tmp_path))
     path.write_bytes(json.dumps(buckets(["Amélie", "t", "q", "a"]), ensure_ascii=False).encode("latin-1"))
     with pytest.raises(DatasetError, match=r"byte \d+: found the byte 0xe9, expected UTF-8 text"):
-        load(setup(tmp_path))
+        load_dataset(setup(tmp_path))
 
 
 def test_a_folder_without_files_and_no_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"no \.json file"):
-        load(setup(tmp_path))
+        load_dataset(setup(tmp_path))
     with pytest.raises(DatasetError, match="no such folder"):
-        load(setup(tmp_path / "nowhere"))
+        load_dataset(setup(tmp_path / "nowhere"))
 
 
 JSON = st.recursive(
@@ -189,7 +189,7 @@ def test_any_json_is_read_or_refused_but_never_crashes(record: Any, tmp_path_fac
 
 
 def test_the_shipped_pack_is_balanced_over_domains_buckets_and_templates() -> None:
-    samples = load(setup()).samples
+    samples = load_dataset(setup()).samples
     assert len(samples) == 72
     cells = [(sample.tags["domain"], sample.tags["bucket"]) for sample in samples]
     assert {cell: cells.count(cell) for cell in cells} == {
@@ -201,7 +201,7 @@ def test_the_shipped_pack_is_balanced_over_domains_buckets_and_templates() -> No
 
 
 def test_no_shipped_question_gives_its_answer_away_or_is_asked_twice() -> None:
-    samples = load(setup()).samples
+    samples = load_dataset(setup()).samples
     assert len({sample.input for sample in samples}) == len(samples)
     for sample in samples:
         assert sample.target is not None
@@ -229,7 +229,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_questions_about_one_entity_are_one_cluster(data: Path) -> None:
-    samples = load(Setup(model="m", data=data)).samples
+    samples = load_dataset(Setup(model="m", data=data)).samples
     assert [sample.tags["cluster"] for sample in samples] == ["imdb tt1", "imdb tt1", "imdb tt2", "imdb <e>"]
 
 
@@ -237,13 +237,13 @@ def test_a_whole_record_for_an_entity_is_told_from_others_by_its_digest(data: Pa
     records = [[{"author": [name], "title": "T" * 200}, "dblp-name-0", f"{name}?", "x"] for name in ("A", "B", "A")]
     file = data / "head_to_tail_imdb.json"
     file.write_text(json.dumps({"head": records, "torso": [], "tail": []}), encoding="utf-8")
-    first, second, third = (sample.tags["cluster"] for sample in load(Setup(model="m", data=data)).samples)
+    first, second, third = (sample.tags["cluster"] for sample in load_dataset(Setup(model="m", data=data)).samples)
     assert first == third != second
     assert len(first) < 30
 
 
 def test_the_mode_natural_leaves_out_what_hardly_anybody_asks_and_says_so(data: Path) -> None:
-    dataset = load(Setup(model="m", data=data, modes=("natural", "few_shot")))
+    dataset = load_dataset(Setup(model="m", data=data, modes=("natural", "few_shot")))
     asked = [sample.input for sample in dataset.samples if sample.tags["mode"] == "natural"]
     assert asked == ["Who directed Alpha?", "Who directed Beta?", "Why Gamma?"]
     assert dataset.source == "head_to_tail_imdb.json; the mode natural cannot ask 1 of its 4 questions"
@@ -251,7 +251,7 @@ def test_the_mode_natural_leaves_out_what_hardly_anybody_asks_and_says_so(data: 
 
 
 def test_the_mode_cloze_leaves_out_questions_that_no_rule_fits(data: Path) -> None:
-    dataset = load(Setup(model="m", data=data, modes=("cloze",)))
+    dataset = load_dataset(Setup(model="m", data=data, modes=("cloze",)))
     assert [sample.metadata["gap"] for sample in dataset.samples] == [
         "Alpha was directed by _.",
         "The running time of Alpha (in minutes) is _.",
@@ -261,7 +261,7 @@ def test_the_mode_cloze_leaves_out_questions_that_no_rule_fits(data: Path) -> No
 
 
 def test_the_shipped_pack_is_known_whatever_a_mode_leaves_out() -> None:
-    assert is_shipped(load(Setup(model="m", modes=("cloze",))).source)
+    assert is_shipped(load_dataset(Setup(model="m", modes=("cloze",))).source)
     assert not is_shipped("head_to_tail_imdb.json")
 
 
@@ -299,5 +299,5 @@ def test_a_question_that_no_rule_fits_has_no_gap() -> None:
 
 
 def test_a_question_has_one_name_in_all_modes_of_a_run() -> None:
-    samples = load(Setup("m", modes=("few_shot", "paper:brief"))).samples
+    samples = load_dataset(Setup("m", modes=("few_shot", "paper:brief"))).samples
     assert len({remove_mode(sample.id, sample.tags["mode"]) for sample in samples}) * 2 == len(samples)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from evalsuite.benchmarks.head_to_tail.dataset import load
+from evalsuite.benchmarks.head_to_tail.dataset import load_dataset
 from evalsuite.benchmarks.head_to_tail.prompts import (
     OWN_MODES,
     PAPER_MODES,
@@ -97,7 +97,7 @@ def test_in_domain_shows_the_usual_example_where_a_template_has_no_other_questio
 
 
 def test_a_sample_in_domain_has_an_example_of_its_template_about_another_entity() -> None:
-    for sample in load(Setup(model="m", modes=("in_domain",))).samples:
+    for sample in load_dataset(Setup(model="m", modes=("in_domain",))).samples:
         example = sample.metadata["example"]
         assert example["question"] != sample.input
         assert example["answer"] != sample.target
@@ -131,7 +131,7 @@ def test_best_guess_asks_for_a_guess_in_place_of_unsure() -> None:
 
 
 def test_cloze_shows_sentences_with_gaps_and_asks_for_one() -> None:
-    sample = next(iter(load(Setup(model="m", modes=("cloze",))).samples))
+    sample = next(iter(load_dataset(Setup(model="m", modes=("cloze",))).samples))
     assert sample.input == "Who directed the 1997 film Titanic?"
     assert sample.metadata["gap"] == "The 1997 film Titanic was directed by _."
     lines = [content for role, content in shown("cloze")[:-1] if role == "user"]
@@ -139,7 +139,7 @@ def test_cloze_shows_sentences_with_gaps_and_asks_for_one() -> None:
 
 
 def test_no_example_is_a_question_of_the_shipped_pack() -> None:
-    asked = {str(sample.input) for sample in load(Setup(model="m")).samples}
+    asked = {str(sample.input) for sample in load_dataset(Setup(model="m")).samples}
     examples = "\n".join(written(mode) for mode in OWN_MODES)
     assert not [question for question in asked if question in examples]
 
@@ -154,14 +154,14 @@ def test_the_judge_sees_the_question_every_acceptable_answer_and_the_given_one()
 @pytest.mark.parametrize("mode", ["paper", "paper:zero_shot", "paper:brief", "paper:best_guess"])
 def test_a_mode_of_the_paper_asks_in_the_words_of_the_file(paper: Path, mode: str) -> None:
     model = Asked()
-    sample = load(Setup(model="m", data=paper, modes=(mode,))).samples[0]
+    sample = load_dataset(Setup(model="m", data=paper, modes=(mode,))).samples[0]
     asyncio.run(make_solver(Setup(model="m", data=paper, modes=(mode,)))(sample, model))  # type: ignore[arg-type]
     assert asked(model) == PAPER[PAPER_MODES[mode]].replace("{QUESTION}", "Who wrote One?")
 
 
 def test_the_paper_s_in_domain_prompt_shows_another_question_of_the_template(paper: Path) -> None:
     setup, model = Setup(model="m", data=paper, modes=("paper:in_domain",)), Asked()
-    asyncio.run(make_solver(setup)(load(setup).samples[0], model))  # type: ignore[arg-type]
+    asyncio.run(make_solver(setup)(load_dataset(setup).samples[0], model))  # type: ignore[arg-type]
     expected = "One shot.\nQuestion: Who wrote Two? Answer: Author of Two\nQuestion: Who wrote One? Answer:"
     assert asked(model) == expected
 

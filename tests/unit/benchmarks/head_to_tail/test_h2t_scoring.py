@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.scoring import RULES, ByExactMatch, ByJudge, ByRule, is_missing
+from evalsuite.benchmarks.head_to_tail.scoring import RULES, ByExactMatch, ByJudge, ByRule, is_abstention
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Sample, Score, Target, Transcript
@@ -261,7 +261,7 @@ def test_the_solver_asks_greedily_for_a_short_answer_and_takes_other_parameters(
     ],
 )
 def test_owning_up_to_not_knowing_is_missing(answer: str) -> None:
-    assert is_missing(answer)
+    assert is_abstention(answer)
 
 
 @pytest.mark.parametrize(
@@ -291,13 +291,13 @@ def test_owning_up_to_not_knowing_is_missing(answer: str) -> None:
     ],
 )
 def test_an_attempt_is_not_missing(answer: str) -> None:
-    assert not is_missing(answer)
+    assert not is_abstention(answer)
 
 
 @given(st.text(max_size=60))
 @settings(deadline=None, max_examples=60)
 def test_any_text_is_decided_and_white_space_around_it_does_not_matter(answer: str) -> None:
-    assert is_missing(answer) == is_missing(f" {answer}\n")
+    assert is_abstention(answer) == is_abstention(f" {answer}\n")
 
 
 @pytest.mark.parametrize(

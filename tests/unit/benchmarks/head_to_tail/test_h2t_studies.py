@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load_dataset
 from evalsuite.benchmarks.head_to_tail.report import (
     compare_models,
     compare_rules_with_judge,
-    make_studies,
+    make_study_blocks,
     tabulate_natural_questions,
     tabulate_predicates,
     tabulate_prompts,
@@ -229,8 +229,8 @@ def test_several_runs_stand_below_each_other_under_their_names() -> None:
 
 def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
     rows = [row(n, 1.0) for n in TEN]
-    assert make_studies([view(rows)], shipped=True) == []
-    titles = [block.title for block in make_studies([view(rows)], shipped=False)]
+    assert make_study_blocks([view(rows)], shipped=True) == []
+    titles = [block.title for block in make_study_blocks([view(rows)], shipped=False)]
     assert titles == ["", "Published results", "Published results by popularity"]
 
 
@@ -256,7 +256,7 @@ FILE = f'{{"head": [{RECORDS}], "torso": [], "tail": [["e", "<p>", "Q?", "A"]]}}
 
 
 def _tags(folder: Path) -> list[dict[str, str]]:
-    return [dict(sample.tags) for sample in load(Setup("m", data=folder)).samples]
+    return [dict(sample.tags) for sample in load_dataset(Setup("m", data=folder)).samples]
 
 
 def test_questions_built_here_carry_what_lies_beside_them(tmp_path: Path) -> None:

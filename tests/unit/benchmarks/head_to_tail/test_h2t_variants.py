@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.scoring import add_variants, asks_for_person, spell_number
+from evalsuite.benchmarks.head_to_tail.scoring import add_variants, is_person_question, spell_number
 from evalsuite.metrics.text import exact_match
 
 WHO = "Who wrote it?"
@@ -112,7 +112,7 @@ def test_two_persons_may_be_named_together_in_any_order() -> None:
     ],
 )
 def test_who_asks_for_a_person_unless_it_is_a_company(question: str, person: bool) -> None:  # noqa: FBT001 - parametrised
-    assert asks_for_person(question) is person
+    assert is_person_question(question) is person
 
 
 @given(answers=st.lists(st.text(max_size=30), min_size=1, max_size=4), question=st.sampled_from([WHO, WHAT, LENGTH]))

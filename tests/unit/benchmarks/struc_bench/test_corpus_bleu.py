@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from evalsuite.benchmarks.struc_bench.scoring import FACT, compute_corpus_bleu, count_bleu
+from evalsuite.benchmarks.struc_bench.scoring import FACT, compute_corpus_bleu, count_bleu_matches
 from evalsuite.results.tally import Row, Tally
 
 TEXTS = st.lists(st.sampled_from(["|", "Gulls", "Otters", "7", "88", "the", ".", "\n", "12:00", "5%"])).map(" ".join)
@@ -22,7 +22,7 @@ PAIRS = [
 
 
 def row(place: int, prediction: str, reference: str) -> Row:
-    facts = json.loads(json.dumps({FACT: count_bleu(prediction, reference)}))  # as a record keeps them
+    facts = json.loads(json.dumps({FACT: count_bleu_matches(prediction, reference)}))  # as a record keeps them
     return Row(f"case[{place}]", str(place), 1, "passed", {}, {"bleu": 0.5}, facts)
 
 
@@ -60,7 +60,7 @@ def test_a_corpus_equal_to_its_references_has_one() -> None:
 
 
 def test_errors_and_cases_without_a_score_do_not_count() -> None:
-    counts = {FACT: count_bleu("a b c d", "x y z")}
+    counts = {FACT: count_bleu_matches("a b c d", "x y z")}
     error = Row("case[8]", "8", 1, "error", {}, {"bleu": 0.0}, counts)
     unscored = Row("case[9]", "9", 1, "passed", {}, {"rouge_l": 0.0}, counts)
     assert compute_corpus_bleu(Tally.of([*tally(PAIRS), error, unscored])) == compute_corpus_bleu(tally(PAIRS))

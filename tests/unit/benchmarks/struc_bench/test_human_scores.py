@@ -12,7 +12,7 @@ from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import (
     HumanScores,
     RatedOutput,
-    load,
+    load_dataset,
     read_human_scores,
     select_model_ratings,
 )
@@ -113,7 +113,7 @@ def rated(folder: Path, sample: str, modes: tuple[str, ...]) -> dict[str, Any]:
     item = {"instruction": "i", "input": "t", "output": "<td>x</td>", "format_description": "One cell."}
     (folder / "html_test.json").write_text(json.dumps([item]), encoding="utf-8")
     read(folder, [{"sample": sample, "content": 4, "format": 2}])
-    samples = load(Setup("gpt-4", modes=modes, data=folder)).samples
+    samples = load_dataset(Setup("gpt-4", modes=modes, data=folder)).samples
     return {one.id: one.metadata.get("people") for one in samples}
 
 

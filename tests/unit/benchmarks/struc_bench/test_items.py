@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.items import TableItem, find_files, find_format, load, read_items, write_items
+from evalsuite.benchmarks.struc_bench.items import (
+    TableItem,
+    encode_items,
+    find_files,
+    find_format,
+    load_dataset,
+    read_items,
+)
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 
@@ -42,7 +49,7 @@ def test_items_are_read_in_their_order_with_or_without_a_description(tmp_path: P
 
 def test_a_written_file_has_the_published_fields_and_no_empty_description(tmp_path: Path) -> None:
     path = tmp_path / "html_test.json"
-    path.write_text(write_items([TableItem("Make a page.", "", "<p>Zo\u00eb</p>")]), "utf-8")
+    path.write_text(encode_items([TableItem("Make a page.", "", "<p>Zo\u00eb</p>")]), "utf-8")
     text = path.read_text(encoding="utf-8")
     assert json.loads(text) == [{"instruction": "Make a page.", "input": "", "output": "<p>Zo\u00eb</p>"}]
     assert "Zo\u00eb" in text, "readable as it is"
@@ -51,7 +58,7 @@ def test_a_written_file_has_the_published_fields_and_no_empty_description(tmp_pa
 @given(st.lists(ITEMS, min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, items: list[TableItem]) -> None:
     path = tmp_path_factory.mktemp("items") / "latex.json"
-    path.write_text(write_items(items), "utf-8")
+    path.write_text(encode_items(items), "utf-8")
     assert read_items(path) == items
 
 
@@ -136,7 +143,7 @@ def test_an_item_whose_table_cannot_be_read_is_refused_on_loading(tmp_path: Path
     kind = name.partition("_")[0]
     path = written(tmp_path, [{**GOOD, "output": readable[kind]}, {**GOOD, "output": output}], name)
     with pytest.raises(DatasetError) as error:
-        load(Setup("gpt-4", modes=("direct",), data=tmp_path))
+        load_dataset(Setup("gpt-4", modes=("direct",), data=tmp_path))
     form = {"latex": "latex", "table": "markdown", "html": "html"}[kind]
     assert f"{path}, item 1, field 'output': found {output!r}" in str(error.value)
     assert f"expected a table that can be read as {form} (docs/table_metrics.md lists the markup)" in str(error.value)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.benchmarks.struc_bench.abilities import compare_tables
-from evalsuite.benchmarks.struc_bench.items import MODES, SHIPPED, TableItem, find_files, load, read_items, write_items
+from evalsuite.benchmarks.struc_bench.items import (
+    MODES,
+    SHIPPED,
+    TableItem,
+    encode_items,
+    find_files,
+    load_dataset,
+    read_items,
+)
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, table_score
 from evalsuite.metrics.tables.cells import SearchedText, is_blank
@@ -71,7 +79,7 @@ def test_each_format_has_at_least_twelve_items() -> None:
 
 def test_the_samples_have_stable_and_distinct_ids() -> None:
     modes = tuple(MODES)
-    samples = load(Setup("gpt-4", modes=modes, args={"each": 0})).samples
+    samples = load_dataset(Setup("gpt-4", modes=modes, args={"each": 0})).samples
     assert sorted(sample.id for sample in samples) == sorted(
         f"{name}-{mode}" for written in PACK for name, _ in names(written) for mode in modes
     )
@@ -165,7 +173,7 @@ def test_a_description_describes_and_holds_no_markup(written: Format, item: Tabl
 
 @pytest.mark.parametrize("written", FORMATS)
 def test_the_file_is_as_items_are_written(written: Format, tmp_path: Path) -> None:
-    (tmp_path / "again.json").write_text(write_items(PACK[written]), "utf-8")
+    (tmp_path / "again.json").write_text(encode_items(PACK[written]), "utf-8")
     shipped = find_files(SHIPPED)[written]
     assert (tmp_path / "again.json").read_bytes() == shipped.read_bytes()
 

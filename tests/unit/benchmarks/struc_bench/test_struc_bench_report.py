@@ -9,7 +9,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from evalsuite.benchmarks.struc_bench import STRUC_BENCH
 from evalsuite.benchmarks.struc_bench.report import make_report
-from evalsuite.benchmarks.struc_bench.scoring import FACT, count_bleu
+from evalsuite.benchmarks.struc_bench.scoring import FACT, count_bleu_matches
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render_sections, render_table
 from evalsuite.output.reports.section import Block, Chart, Passage, Section, Table
@@ -83,7 +83,8 @@ def test_an_error_is_no_output_and_no_score() -> None:
 def test_the_corpus_bleu_of_a_block_is_sacrebleu_s_own_and_a_gate_can_name_it() -> None:
     pairs = [("| a | b c d e | f |", "| a | b c d x | f |"), ("q r s t u", "q r s t u v w x y")]
     rows = [
-        row(f"html-{place:03}", facts={FACT: count_bleu(said, wanted)}) for place, (said, wanted) in enumerate(pairs)
+        row(f"html-{place:03}", facts={FACT: count_bleu_matches(said, wanted)})
+        for place, (said, wanted) in enumerate(pairs)
     ]
     expected = BLEU().corpus_score([said for said, _ in pairs], [[wanted for _, wanted in pairs]]).score / 100
     assert cells(table(make_report([view(rows)]), "HTML"))["SacreBLEU"] == pytest.approx(expected)

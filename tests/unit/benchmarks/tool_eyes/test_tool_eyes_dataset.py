@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import DOCUMENTS, LIBRARY, SCENARIOS, ToolEyesOptions, load, read_documents
+from evalsuite.benchmarks.tool_eyes.dataset import (
+    DOCUMENTS,
+    LIBRARY,
+    SCENARIOS,
+    ToolEyesOptions,
+    load_dataset,
+    read_documents,
+)
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Registry, Tool, ToolDocument
@@ -42,7 +49,7 @@ def test_the_published_files_are_counted_as_the_paper_counts_them() -> None:
     tools = [document for subject in subjects.values() for document in subject if not is_control(document)]
     categories = {subject.split("/")[0] for subject in subjects}
     assert (len(tools), len(subjects), len(categories)) == (568, 95, 41)
-    samples = load(setup(PUBLISHED)).samples
+    samples = load_dataset(setup(PUBLISHED)).samples
     found = Counter(sample.tags["scenario"] for sample in samples)
     # Table 1 of the paper, in its order.
     assert [found[scenario] for scenario in SCENARIOS] == [58, 49, 56, 70, 54, 45, 50]
@@ -51,14 +58,14 @@ def test_the_published_files_are_counted_as_the_paper_counts_them() -> None:
 
 @needs_published
 def test_every_published_query_has_its_tools() -> None:
-    for sample in load(setup(PUBLISHED)).samples:
+    for sample in load_dataset(setup(PUBLISHED)).samples:
         names = [document["name"] for document in sample.metadata["documents"]]
         assert names[-2:] == ["ask_to_user", "finish"]
         assert len(names) > 2
 
 
 def test_the_shipped_queries_cover_what_they_should() -> None:
-    samples = load(setup()).samples
+    samples = load_dataset(setup()).samples
     assert len(samples) == 28
     assert Counter(sample.tags["scenario"] for sample in samples) == dict.fromkeys(SCENARIOS, 4)
     tools = {
@@ -71,7 +78,7 @@ def test_the_shipped_queries_cover_what_they_should() -> None:
 
 
 def test_fewer_queries_of_each_scenario_can_be_asked_for_and_the_source_says_so() -> None:
-    dataset = load(setup(queries=1))
+    dataset = load_dataset(setup(queries=1))
     assert sorted(sample.tags["scenario"] for sample in dataset.samples) == sorted(SCENARIOS)
     assert dataset.source == "shipped queries, 7 of 28"
 
@@ -79,7 +86,7 @@ def test_fewer_queries_of_each_scenario_can_be_asked_for_and_the_source_says_so(
 @pytest.mark.parametrize("model", ["local:smollm2", "gpt-4"])
 def test_every_model_is_asked_alike(model: str) -> None:
     asked = Setup(model, modes=("paper",))
-    assert load(asked).source == "shipped queries"
+    assert load_dataset(asked).source == "shipped queries"
     assert (ToolEyesOptions.from_setup(asked).patience, ToolEyesOptions.from_setup(asked).get_max_tokens("paper")) == (
         None,
         512,
@@ -87,7 +94,7 @@ def test_every_model_is_asked_alike(model: str) -> None:
 
 
 def test_several_modes_are_told_apart_by_tag_and_id() -> None:
-    samples = load(setup(modes=("paper", "functions"))).samples
+    samples = load_dataset(setup(modes=("paper", "functions"))).samples
     assert [(sample.id, sample.tags["mode"]) for sample in samples[:2]] == [
         ("tg-1-paper", "paper"),
         ("tg-1-functions", "functions"),
@@ -110,7 +117,7 @@ def folder(tmp_path: Path, queries: Any = (QUERY,), tools: Any = (TOOL,)) -> Pat
 
 
 def test_a_published_query_becomes_a_sample(tmp_path: Path) -> None:
-    (sample,) = load(setup(folder(tmp_path))).samples
+    (sample,) = load_dataset(setup(folder(tmp_path))).samples
     assert (sample.id, sample.input, sample.target) == ("tg-1", "What is it?", None)
     assert sample.tags == {
         "scenario": "TG",
@@ -126,7 +133,7 @@ def test_the_folder_of_the_authors_repository_is_read_too(tmp_path: Path) -> Non
     folder(tmp_path)
     (tmp_path / "Test_Data").mkdir()
     (tmp_path / "scenario_data_raw.json").rename(tmp_path / "Test_Data" / "scenario_data_raw.json")
-    assert len(load(setup(tmp_path)).samples) == 1
+    assert len(load_dataset(setup(tmp_path)).samples) == 1
 
 
 def test_queries_whose_live_tools_execute_code_are_refused_run_or_left_out(tmp_path: Path) -> None:
@@ -140,9 +147,9 @@ def test_queries_whose_live_tools_execute_code_are_refused_run_or_left_out(tmp_p
     (data / LIBRARY / "Cat" / "Sub" / "tool.py").write_text("def look(x):\n    return eval(x)\n")
     live: dict[str, Any] = {"executor": "live", "library": str(data / LIBRARY), "allow_network": True}
     with pytest.raises(SettingsError, match=r"the live tools of Cat/Sub execute code.*allow_code=False"):
-        load(setup(data, **live))
-    assert len(load(setup(data, allow_code=True, **live)).samples) == 2
-    without_code = load(setup(data, allow_code=False, **live))
+        load_dataset(setup(data, **live))
+    assert len(load_dataset(setup(data, allow_code=True, **live)).samples) == 2
+    without_code = load_dataset(setup(data, allow_code=False, **live))
     assert [sample.metadata["subject"] for sample in without_code.samples] == ["Cat/Other"]
     assert without_code.source == "scenario_data_raw.json, 1 of 2"
 
@@ -183,7 +190,7 @@ def without(name: str) -> dict[str, Any]:
 )
 def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: Any, words: str) -> None:
     with pytest.raises(DatasetError, match=words):
-        load(setup(folder(tmp_path, queries)))
+        load_dataset(setup(folder(tmp_path, queries)))
 
 
 @pytest.mark.parametrize(
@@ -208,24 +215,24 @@ def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: 
 )
 def test_what_is_wrong_with_a_file_of_tools_is_named(tmp_path: Path, tools: Any, words: str) -> None:
     with pytest.raises(DatasetError, match=words):
-        load(setup(folder(tmp_path, tools=tools)))
+        load_dataset(setup(folder(tmp_path, tools=tools)))
 
 
 def test_missing_and_wrongly_encoded_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"no tools"):
-        load(setup(tmp_path))
+        load_dataset(setup(tmp_path))
     folder(tmp_path)
     (tmp_path / "scenario_data_raw.json").write_bytes(b'["\xff"]')
     with pytest.raises(DatasetError, match="byte 2: found the byte 0xff, expected UTF-8"):
-        load(setup(tmp_path))
+        load_dataset(setup(tmp_path))
 
 
 def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
     with pytest.raises(SettingsError, match="no argument 'querys'; did you mean queries"):
-        load(setup(querys=3))
+        load_dataset(setup(querys=3))
     for wrong in ({"queries": 0}, {"queries": "3"}, {"max_turns": None}, {"patience": 0}, {"max_tokens": True}):
         with pytest.raises(SettingsError, match="it must be a whole number of at least 1"):
-            load(setup(**wrong))
+            load_dataset(setup(**wrong))
 
 
 def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
@@ -234,5 +241,5 @@ def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> No
 
 
 def test_the_modes_of_a_query_are_one_cluster() -> None:
-    found = load(Setup("m", modes=("paper", "functions"))).samples
+    found = load_dataset(Setup("m", modes=("paper", "functions"))).samples
     assert len({sample.id for sample in found}) == 2 * len({sample.tags["cluster"] for sample in found}) == 56

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.dataset import load_dataset
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.json_codec import encode_transcript
 from evalsuite.core.protocols import Setup
@@ -69,7 +69,7 @@ def world(request: Request) -> str:
 
 
 def run(given: Setup, backend: Any, epoch: int = 1) -> tuple[Any, Any]:
-    (sample,) = load(given).samples[:1]
+    (sample,) = load_dataset(given).samples[:1]
     asked = backend(world)
 
     async def solve() -> Any:
@@ -180,7 +180,7 @@ def test_each_mode_speaks_its_own_protocol(backend: Any) -> None:
 
     async def solve() -> list[Any]:
         solver: Any = TOOL_EYES.solver(given)
-        return [await solver(sample, asked.handle()) for sample in load(given).samples[:3]]
+        return [await solver(sample, asked.handle()) for sample in load_dataset(given).samples[:3]]
 
     assert [transcript.answer for transcript in asyncio.run(solve())] == ["x"] * 3
     react, five_shot, native = asked.requests
@@ -192,7 +192,7 @@ def test_each_mode_speaks_its_own_protocol(backend: Any) -> None:
 
 
 def test_an_episode_is_given_up_after_as_many_malformed_turns_as_patience_allows(play: Any) -> None:
-    sample = load(setup()).samples[0]
+    sample = load_dataset(setup()).samples[0]
     short = setup(patience=2)
     for given, turns, ended in ((short, 2, "patience"), (setup(), 9, "turn limit")):
         transcript = play(sample, ["hm"] * 9, given)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, SCENARIOS, load
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, SCENARIOS, load_dataset
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Score
 from evalsuite.output.reports.section import Table
@@ -75,7 +75,7 @@ def judge(request: Request) -> str:
 @pytest.fixture(scope="module")
 def rows(backend: Any) -> list[tuple[Sample, Row]]:
     setup = Setup("tested", judge="judge", data=PUBLISHED, modes=("paper",))
-    samples = load(setup).samples
+    samples = load_dataset(setup).samples
     script: list[str] = []
 
     def answer(request: Request) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.dataset import load_dataset
 from evalsuite.benchmarks.tool_eyes.released import (
     read_answer,
     read_prompts,
@@ -95,7 +95,7 @@ def play(
     repository: Path, backend: Any, turns: list[str], mode: str = "released", **marks: Any
 ) -> tuple[Any, dict[str, float], list[Request]]:
     setup = Setup("tested", judge="judge", data=repository, modes=(mode,))
-    (sample,) = load(setup).samples
+    (sample,) = load_dataset(setup).samples
 
     def answer(request: Request) -> str:
         first = request.messages[0].content

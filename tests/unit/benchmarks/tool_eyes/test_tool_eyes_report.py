@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import f_oneway, pearsonr
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load_dataset
 from evalsuite.benchmarks.tool_eyes.report import FAULTS, average_by_sample
-from evalsuite.benchmarks.tool_eyes.scoring import rule_scores
+from evalsuite.benchmarks.tool_eyes.scoring import compute_rule_scores
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render_sections
@@ -249,7 +249,7 @@ def test_modes_and_runs_have_rows_of_their_own() -> None:
 
 
 def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
-    samples = load(Setup("m", modes=("paper",))).samples
+    samples = load_dataset(Setup("m", modes=("paper",))).samples
     dates = next(sample for sample in samples if sample.metadata["subject"] == "Calculator/Dates")
     finish = 'Thought: done | `x`\nAction: finish\nAction Input: {"answer": "<b>Thursday</b>"}'
     call = 'Thought: I look.\nAction: weekday\nAction Input: {"day": "2024-05-30"}'
@@ -258,7 +258,9 @@ def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
         "bad": play(dates, ["It is Thursday. " * 50] * 9),
         "middling": play(dates, ["hm", call, finish]),
     }
-    rows = [row(name, "AM", rule_scores(dates, episode), facts=episode.facts) for name, episode in episodes.items()]
+    rows = [
+        row(name, "AM", compute_rule_scores(dates, episode), facts=episode.facts) for name, episode in episodes.items()
+    ]
 
     def fetch(case: str) -> Record:
         name = case.removeprefix("case[").split("-")[0]
@@ -292,7 +294,7 @@ def test_an_empty_run_and_a_run_of_errors_are_still_reported() -> None:
 
 
 def test_every_fault_that_an_episode_can_have_is_named_in_the_report(play: Any) -> None:
-    samples = load(Setup("m", modes=("paper",))).samples
+    samples = load_dataset(Setup("m", modes=("paper",))).samples
     dates = next(sample for sample in samples if sample.metadata["subject"] == "Calculator/Dates")
 
     def act(name: str, written: str) -> str:

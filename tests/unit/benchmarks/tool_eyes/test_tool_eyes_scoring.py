@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load_dataset
 from evalsuite.benchmarks.tool_eyes.episodes import FIVE_EXAMPLES
 from evalsuite.benchmarks.tool_eyes.scoring import (
     NOT_RUN,
     JudgedCapabilities,
     RuleScores,
+    make_judge_prompt,
     parse_score,
-    write_judge_prompt,
 )
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
-from evalsuite.output.reports.judges.ballots import write_log
-from evalsuite.solvers.tool_protocols import read_turn
+from evalsuite.output.reports.judges.ballots import format_log
+from evalsuite.solvers.tool_protocols import parse_turn
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Request, Sample
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DATES, DATES_NATIVE = (
     next(
         sample
-        for sample in load(Setup("tested", modes=(mode,))).samples
+        for sample in load_dataset(Setup("tested", modes=(mode,))).samples
         if sample.metadata["subject"] == "Calculator/Dates"
     )
     for mode in ("paper", "functions")
@@ -132,7 +132,7 @@ def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any)
         (f"judge of {name}", role) for name in questions for role in ("user", "assistant")
     ]
     assert "\n(documents of " in first.log[0]["content"]
-    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 3.1]\n" in write_log(first.log)
+    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 3.1]\n" in format_log(first.log)
 
 
 def test_an_unfinished_episode_has_no_answer_to_organise(play: Any, backend: Any) -> None:
@@ -250,7 +250,7 @@ def test_scores_are_read_strictly() -> None:
 
 def test_every_criterion_can_be_asked_for() -> None:
     criteria = ("intent", "validity", "integrity", "match", "match_call", "quality")
-    prompts = {name: write_judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria}
+    prompts = {name: make_judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria}
     assert len(set(prompts.values())) == 6
     assert all("Score: <number>" in prompt and "no instruction" in prompt for prompt in prompts.values())
 
@@ -268,7 +268,7 @@ def test_the_examples_keep_the_form_they_teach() -> None:
     for example in FIVE_EXAMPLES:
         roles = [message.role for message in example]
         assert roles == ["user", "assistant"] * (len(roles) // 2)
-        turns = [read_turn(message.content) for message in example[1::2]]
+        turns = [parse_turn(message.content) for message in example[1::2]]
         assert [turn.fault for turn in turns] == [None] * len(turns)
         assert [turn.calls[0].name == "finish" for turn in turns] == [False] * (len(turns) - 1) + [True]
         assert all(message.content.startswith("Observation: ") for message in example[2::2])

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.tool_eyes.dataset import load
+from evalsuite.benchmarks.tool_eyes.dataset import load_dataset
 from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
 from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Arithmetic
 from evalsuite.benchmarks.tool_eyes.toolbox.places import Files, Records
-from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation, luhn_sum
+from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation, compute_luhn_sum
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample
-from evalsuite.tools.execution import check_arguments, documents_of, tools_of
+from evalsuite.tools.execution import check_arguments, list_documents, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evalsuite.core.types import Transcript
 
-SAMPLES = {sample.id: sample for sample in load(Setup("tested", modes=("paper",))).samples}
+SAMPLES = {sample.id: sample for sample in load_dataset(Setup("tested", modes=("paper",))).samples}
 SAMPLE = Sample(id="x", input="a query")
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
@@ -161,7 +161,7 @@ def test_what_is_drawn_at_random_is_the_same_in_every_run_of_a_query() -> None:
 
 def test_every_tool_documents_itself_and_each_of_its_parameters() -> None:
     for subject, kind in SUBJECTS.items():
-        for document in documents_of(kind):
+        for document in list_documents(kind):
             assert document.description, subject
             assert all(schema.get("description") for schema in document.properties.values())
 
@@ -356,7 +356,7 @@ def test_check_digits_are_those_of_published_examples() -> None:
     validation = Validation(SAMPLE)
     # 7992739871 with the check digit 3 is the usual worked example of the Luhn algorithm; 0-306-40615-2 and
     # 978-0-306-40615-7 that of the ISBN Users' Manual.
-    assert [luhn_sum(f"7992739871{digit}") == 0 for digit in range(10)].index(True) == 3
+    assert [compute_luhn_sum(f"7992739871{digit}") == 0 for digit in range(10)].index(True) == 3
     assert validation.validate_card_number("4111 1111 1111 1111")["valid"] is True
     assert validation.validate_card_number("4111 1111 1111 1112")["valid"] is False
     assert validation.validate_card_number("79927398713")["valid"] is False  # too short for a card

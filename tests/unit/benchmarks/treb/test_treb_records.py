@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb import TREB, records
-from evalsuite.benchmarks.treb.dataset import load
+from evalsuite.benchmarks.treb.dataset import load_dataset
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask, read_raw_records
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
@@ -46,7 +46,7 @@ def written(folder: Path, *records: Any, name: str = "Table_Query.json") -> Path
 
 
 def samples(folder: Path, *modes: str, **args: Any) -> Any:
-    return load(Setup("m", data=folder, modes=modes or ("auto",), args=args)).samples
+    return load_dataset(Setup("m", data=folder, modes=modes or ("auto",), args=args)).samples
 
 
 def test_there_are_26_subtasks_in_the_columns_of_the_paper() -> None:
@@ -220,14 +220,14 @@ def test_an_argument_that_treb_does_not_know_is_an_error(tmp_path: Path) -> None
 
 
 def test_the_default_selection_has_each_subtask_once_and_each_mode() -> None:
-    found = load(Setup("m", modes=TREB.default_modes))
+    found = load_dataset(Setup("m", modes=TREB.default_modes))
     assert Counter(sample.tags["subtask"] for sample in found.samples) == {each.name: 1 for each in SUBTASKS}
     assert {sample.tags["mode"] for sample in found.samples} == set(COLUMN_OF)
     assert found.source == "shipped samples, 26 of 76 records"
 
 
 def test_any_chosen_mode_runs_all_shipped_samples() -> None:
-    found = load(Setup("m", modes=("tcot", "pot", "icot")))
+    found = load_dataset(Setup("m", modes=("tcot", "pot", "icot")))
     assert len({sample.id for sample in found.samples}) == len(found.samples)
     assert len({sample.id.rsplit("|", 1)[0] for sample in found.samples}) == 76
     assert found.source == "shipped samples"

@@ -13,12 +13,12 @@ from rouge_score import rouge_scorer
 
 from evalsuite.benchmarks.treb.rules import find_published_rules, list_broken_rules
 from evalsuite.benchmarks.treb.scoring import (
+    compute_released_bleu,
+    compute_released_exact_match,
+    compute_released_rouge_l,
     make_scorers,
     number_score,
     read_mark,
-    released_bleu,
-    released_exact_match,
-    released_rouge_l,
     released_scores,
     rule_score,
     text_scores,
@@ -224,10 +224,10 @@ def test_other_questions_have_no_published_rules() -> None:
 
 
 def test_every_published_rule_can_be_checked() -> None:
-    from evalsuite.benchmarks.treb.rules import _read_published
+    from evalsuite.benchmarks.treb.rules import _read_published_rules
 
-    assert len(_read_published()) == 18
-    for digest, rules in _read_published().items():
+    assert len(_read_published_rules()) == 18
+    for digest, rules in _read_published_rules().items():
         assert len(digest) == len(hashlib.sha256().hexdigest()[:16])
         assert list_broken_rules("an answer that follows none of them", rules)
 
@@ -244,15 +244,15 @@ def test_every_published_rule_can_be_checked() -> None:
 def test_chinese_answers_score_as_the_released_packages_say(
     answer: str, reference: str, rouge: float, precise: float | None
 ) -> None:
-    assert released_rouge_l(answer, reference) == pytest.approx(rouge, abs=1e-12)
+    assert compute_released_rouge_l(answer, reference) == pytest.approx(rouge, abs=1e-12)
     if precise is not None:
-        assert released_bleu(answer, reference) == pytest.approx(precise, abs=1e-9)
+        assert compute_released_bleu(answer, reference) == pytest.approx(precise, abs=1e-9)
 
 
 @given(st.text(max_size=60), st.text("abc XYZ,.ü12", min_size=1, max_size=60))
 def test_other_answers_score_as_rouge_score_says(answer: str, reference: str) -> None:
     expected = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True).score(reference, answer)["rougeL"]
-    assert released_rouge_l(answer, reference) == pytest.approx(expected.fmeasure, abs=1e-12)
+    assert compute_released_rouge_l(answer, reference) == pytest.approx(expected.fmeasure, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_other_answers_score_as_rouge_score_says(answer: str, reference: str) ->
     [("seven", "42", 1.0), ("Seven", "42", 0.0), ("Sam Son", "Super Salad", 1.0), ("A", "A", 1.0), ("AB", "A", 0.0)],
 )
 def test_the_released_exact_match_counts_capital_letters(answer: str, reference: str, value: float) -> None:
-    assert released_exact_match(answer, reference) == value
+    assert compute_released_exact_match(answer, reference) == value
 
 
 def numbered_sample(answer: str, number: str | None, mode: str = "tcot_markdown") -> Sample:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.scoring import make_scorers
-from evalsuite.benchmarks.treb.solving import ModeSolver, make_solver, read_answer, write_table
+from evalsuite.benchmarks.treb.solving import ModeSolver, format_table, make_solver, read_answer
 from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import JudgedScorer, Setup
@@ -301,40 +301,40 @@ def table(rows: int, columns: int = 2, cell: str = "cell") -> SourceTable:
 
 
 def test_a_small_table_is_shown_whole_in_the_words_of_the_record() -> None:
-    assert write_table(table(49, 19), "| as given |", "tcot_markdown", 4096) == "| as given |"
+    assert format_table(table(49, 19), "| as given |", "tcot_markdown", 4096) == "| as given |"
 
 
 def test_from_fifty_rows_on_the_first_fifty_are_shown_and_the_rest_is_counted() -> None:
-    whole, cut = (write_table(table(rows), "", "tcot_markdown", 10**6) for rows in (50, 51))
-    assert whole == table(50).write_markdown()
+    whole, cut = (format_table(table(rows), "", "tcot_markdown", 10**6) for rows in (50, 51))
+    assert whole == table(50).format_markdown()
     assert "| r49 |" in cut
     assert "| r50 |" not in cut
     assert cut.endswith("(the first 50 of 51 rows)")
 
 
 def test_twenty_columns_make_a_table_large() -> None:
-    assert write_table(table(3, 20), "| as given |", "tcot_markdown", 10**6) == table(3, 20).write_markdown()
+    assert format_table(table(3, 20), "| as given |", "tcot_markdown", 10**6) == table(3, 20).format_markdown()
 
 
 def test_html_stays_whole_when_rows_are_cut() -> None:
-    text = write_table(table(200), "", "tcot_html", 500)
+    text = format_table(table(200), "", "tcot_html", 500)
     assert "</tbody></table>\n(the first" in text
     assert len(text) < 550
 
 
 def test_a_small_table_with_enormous_cells_is_cut_too() -> None:
-    text = write_table(table(10, 2, "x" * 3000), "y" * 30_000, "tcot_markdown", 4096)
+    text = format_table(table(10, 2, "x" * 3000), "y" * 30_000, "tcot_markdown", 4096)
     assert "(the first 1 of 10 rows)" in text
 
 
 def test_a_header_longer_than_the_limit_is_clipped() -> None:
     monster = SourceTable((("h" * 9000, "b"),), (("1", "2"),))
-    assert len(write_table(monster, "", "tcot_html", 4096)) < 4200
+    assert len(format_table(monster, "", "tcot_html", 4096)) < 4200
 
 
 @given(st.integers(0, 120), st.integers(1, 25), st.integers(20, 5000), st.sampled_from(["tcot_html", "tcot_markdown"]))
 def test_no_table_takes_more_than_its_limit(rows: int, columns: int, limit: int, mode: str) -> None:
-    text = write_table(table(rows, columns), "", mode, limit)
+    text = format_table(table(rows, columns), "", mode, limit)
     assert len(text.split("\n(the first")[0]) <= limit + len("...")
 
 

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb.solving import make_sandbox_tables, write_table
+from evalsuite.benchmarks.treb.solving import format_table, make_sandbox_tables
 from evalsuite.benchmarks.treb.tables import SourceTable, TableCache, parse_csv, parse_markdown
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Sample
@@ -36,17 +36,17 @@ def tables(draw: st.DrawFn) -> SourceTable:
 
 @given(tables())
 def test_a_table_written_as_csv_reads_back_as_itself(table: SourceTable) -> None:
-    assert parse_csv(table.write_csv(), len(table.header)) == table
+    assert parse_csv(table.format_csv(), len(table.header)) == table
 
 
 @given(tables())
 def test_a_table_written_as_markdown_reads_back_as_itself(table: SourceTable) -> None:
-    assert parse_markdown(table.write_markdown(), len(table.header)) == table
+    assert parse_markdown(table.format_markdown(), len(table.header)) == table
 
 
 @given(tables())
 def test_a_table_written_as_html_holds_the_same_cells(table: SourceTable) -> None:
-    rows = BeautifulSoup(table.write_html(), "lxml").find_all("tr")
+    rows = BeautifulSoup(table.format_html(), "lxml").find_all("tr")
     read = [tuple(cell.get_text() for cell in row.find_all(["th", "td"])) for row in rows]
     assert read == [*table.header, *table.rows]
 
@@ -57,8 +57,8 @@ def test_short_rows_are_filled_up_and_blank_lines_passed_over() -> None:
 
 def test_a_cell_of_several_lines_is_one_line_in_markdown_and_html() -> None:
     table = parse_csv('a\n"one\ntwo"\n', 1)
-    assert "| one two |" in table.write_markdown()
-    assert "<td>one two</td>" in table.write_html()
+    assert "| one two |" in table.format_markdown()
+    assert "<td>one two</td>" in table.format_html()
 
 
 def test_only_the_first_rule_of_a_markdown_table_is_the_rule() -> None:
@@ -68,18 +68,18 @@ def test_only_the_first_rule_of_a_markdown_table_is_the_rule() -> None:
 
 def test_a_bar_inside_a_cell_survives_markdown() -> None:
     table = SourceTable((("a",),), (("x|y",),))
-    assert table.write_markdown().splitlines()[-1] == r"| x\|y |"
-    assert parse_markdown(table.write_markdown(), 1) == table
+    assert table.format_markdown().splitlines()[-1] == r"| x\|y |"
+    assert parse_markdown(table.format_markdown(), 1) == table
 
 
 def test_a_table_without_header_gets_an_empty_one_in_markdown() -> None:
-    assert parse_csv("1,2\n3,4\n", 0).write_markdown() == "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
+    assert parse_csv("1,2\n3,4\n", 0).format_markdown() == "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
 
 
 def test_a_second_header_row_stands_below_the_rule_in_markdown() -> None:
     table = parse_csv("a,a\nx,y\n1,2\n", 2)
-    assert table.write_markdown() == "| a | a |\n|---|---|\n| x | y |\n| 1 | 2 |"
-    assert table.write_html().startswith("<table><thead><tr><th>a</th><th>a</th></tr><tr><th>x</th>")
+    assert table.format_markdown() == "| a | a |\n|---|---|\n| x | y |\n| 1 | 2 |"
+    assert table.format_html().startswith("<table><thead><tr><th>a</th><th>a</th></tr><tr><th>x</th>")
 
 
 @pytest.mark.parametrize(("text", "rows", "message"), [("", 1, "0 rows"), ("a,b\n", 2, "1 row, fewer than its 2")])
@@ -148,7 +148,7 @@ def test_of_a_large_file_only_the_beginning_is_parsed(tmp_path: Path, monkeypatc
     monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
     table = TableCache().read_table(source(path))
     assert (table.header, table.rows, table.left_out) == (whole.header, whole.rows[:50], 20)
-    assert write_table(table, "", "tcot_markdown", 10_000) == write_table(whole, "", "tcot_markdown", 10_000)
+    assert format_table(table, "", "tcot_markdown", 10_000) == format_table(whole, "", "tcot_markdown", 10_000)
     given = Sample("s", "?", metadata={"tables": [source(path)]})
     assert make_sandbox_tables(given, TableCache()) == {"df": TableFile(path, 1)}
 

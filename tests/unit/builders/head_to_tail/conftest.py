@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from evalsuite.builders.building import BuildProgress, open_build_folder
-from evalsuite.builders.head_to_tail import add_arguments, run
+from evalsuite.builders.head_to_tail import add_arguments, run_build
 from evalsuite.builders.head_to_tail.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def build(tmp_path: Path) -> Callable[..., dict[str, list[list[Any]]]]:
         parser = argparse.ArgumentParser()
         add_arguments(parser)
         target = tmp_path / to
-        assert run(parser.parse_args([source, "--from", str(folder), "--to", str(target), *options])) == 0
+        assert run_build(parser.parse_args([source, "--from", str(folder), "--to", str(target), *options])) == 0
         return json.loads(target.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
     return command

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.builders.head_to_tail import add_arguments, run
+from evalsuite.builders.head_to_tail import add_arguments, run_build
 from evalsuite.builders.head_to_tail.dbpedia import (
     TEMPLATES,
     UNFIT,
@@ -225,11 +225,11 @@ def test_a_model_drafts_templates_for_the_commonest_predicates_without_one(
     add_arguments(parser)
     words = ["dbpedia", "--from", str(folder), "--templates", str(folder / "questions.json"), "--to", str(target)]
     model = ["--model=gpt-4", f"--model-base-url={chat_server.url}", "--draft=2"]
-    assert run(parser.parse_args([*words, *model])) == 1
+    assert run_build(parser.parse_args([*words, *model])) == 1
     assert json.loads(target.read_text("utf-8")) == kept | {f"<{ONTOLOGY}award>": "Which award did _ get?"}
     assert [template.id for template in read_templates(target)] == [f"<{ONTOLOGY}country>", f"<{ONTOLOGY}award>"]
     printed = capsys.readouterr()
     assert f"<{ONTOLOGY}birthPlace>: " in printed.err
     assert "1 of 2 templates drafted" in printed.out
     with pytest.raises(SettingsError, match="needs --model"):
-        run(parser.parse_args([*words, "--draft=2"]))
+        run_build(parser.parse_args([*words, "--draft=2"]))

@@ -19,11 +19,11 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionSource,
     QuestionTemplate,
     choose_questions,
-    drop_repeats,
+    contains_answer,
+    drop_repeated_answers,
     find_question_cap,
     is_suitable_question,
     is_text_answer,
-    reveals_answer,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_the_floor_of_an_empty_bucket_is_out_of_reach() -> None:
     ],
 )
 def test_a_question_that_contains_its_answer_gives_it_away(question: str, answer: str | int) -> None:
-    assert reveals_answer(question, [answer])
+    assert contains_answer(question, [answer])
     assert not is_suitable_question(question, [answer])
 
 
@@ -171,7 +171,7 @@ def test_a_question_with_no_answer_or_with_too_many_is_not_asked() -> None:
 
 
 def test_answers_stand_once_each_without_gaps_and_blanks() -> None:
-    assert drop_repeats(["b", None, "a", "b", "", " a  b ", 3, 3]) == ("b", "a", "a b", 3)
+    assert drop_repeated_answers(["b", None, "a", "b", "", " a  b ", 3, 3]) == ("b", "a", "a b", 3)
 
 
 class Listed(QuestionSource):

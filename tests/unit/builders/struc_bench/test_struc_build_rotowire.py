@@ -11,10 +11,10 @@ from evalsuite.benchmarks.struc_bench.items import read_items
 from evalsuite.builders.struc_bench.rotowire import (
     PLAYER,
     TEAM,
+    format_tables,
     is_mentioned,
     read_number_pairs,
     read_numbers,
-    write_tables,
 )
 from evalsuite.metrics.tables import CellGrid, h_score, read_tables, table_score
 
@@ -281,7 +281,7 @@ NAME = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_siz
 @example([["0", "0", "0"], ["0", "0", "│"]])
 def test_written_tables_are_read_as_they_were(rows: list[list[str]]) -> None:
     table = CellGrid(tuple(map(tuple, rows)), name="Team")
-    (read,) = read_tables(write_tables([table]), "markdown")
+    (read,) = read_tables(format_tables([table]), "markdown")
     assert [[*row] for row in read.rows] == [[*row] for row in _tidy(table).rows]
 
 

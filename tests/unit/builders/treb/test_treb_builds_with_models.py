@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.treb.dataset import load
+from evalsuite.benchmarks.treb.dataset import load_dataset
 from evalsuite.cli import main
 from evalsuite.core.protocols import Setup
 from tests.conftest import Reply
@@ -36,7 +36,7 @@ def build(subtask: str, *more: str) -> list[dict[str, Any]]:
     path = Path("treb", f"{subtask}.json")
     if not path.exists():
         return []
-    assert load(Setup("m", data=Path("treb"))).samples
+    assert load_dataset(Setup("m", data=Path("treb"))).samples
     records: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
     return records
 
@@ -116,6 +116,6 @@ def test_a_build_without_a_folder_asks_about_tables_that_the_model_invents(
     counts = {path.stem: len(json.loads(path.read_text("utf-8"))) for path in Path("treb").glob("*.json")}
     assert counts == {"Table_General_Operations": 2, "Table_Summary": 2}
     assert len(list(Path("treb", "csv").iterdir())) == 4
-    assert len(load(Setup("m", data=Path("treb"))).samples) > 0
+    assert len(load_dataset(Setup("m", data=Path("treb"))).samples) > 0
     assert main(["build", "treb", "--out", "other"]) != 0
     assert "--zero-shot" in capsys.readouterr().err

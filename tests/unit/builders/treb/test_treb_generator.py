@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsuite.benchmarks.treb.dataset import SHIPPED, load
+from evalsuite.benchmarks.treb.dataset import SHIPPED, load_dataset
 from evalsuite.benchmarks.treb.tables import parse_csv
 from evalsuite.builders.treb import (
     TEMPLATES,
@@ -23,7 +23,7 @@ from evalsuite.builders.treb import (
     add_arguments,
     build_pairs,
     lookups,
-    run,
+    run_build,
 )
 from evalsuite.builders.treb.lookups import translate_pair
 from evalsuite.builders.treb.model_questions import BuiltPairs
@@ -171,7 +171,9 @@ def test_every_answer_is_what_pandas_makes_of_the_question(built: BuiltPairs) ->
 
 def test_every_template_has_made_a_pair_and_every_meaning_is_used(built: BuiltPairs) -> None:
     made = {record["id"].split("|")[-1].rsplit("_", 1)[0] for record in built.records}
-    assert made == {template.__name__ for templates in TEMPLATES.values() for template in templates}
+    assert made == {
+        template.__name__.removeprefix("ask_") for templates in TEMPLATES.values() for template in templates
+    }
     used = {
         words
         for words in MEANINGS
@@ -311,20 +313,20 @@ def test_the_command_writes_files_that_the_loader_reads(tmp_path: Path, capsys: 
     (tables / "bad.csv").write_bytes(b"\xff\xfe")
     (tables / "enormous.csv").write_text("name,n\n" + "a,1\n" * 50_000, encoding="utf-8")
     out = tmp_path / "data" / "treb"
-    assert run(arguments(str(tables), "--out", str(out), "--seed", "4")) == 0
+    assert run_build(arguments(str(tables), "--out", str(out), "--seed", "4")) == 0
     said = capsys.readouterr()
     assert "bad.csv is left out" in said.err
     assert "enormous.csv is left out: it has more than 30000 characters" in said.err
     assert "from 1 table in" in said.out
     records = [record for path in out.glob("*.json") for record in json.loads(path.read_text("utf-8"))]
-    assert len(load(Setup("m", data=out, modes=("pot",))).samples) == len(records) > 10
+    assert len(load_dataset(Setup("m", data=out, modes=("pot",))).samples) == len(records) > 10
 
 
 def test_a_folder_without_a_qualified_table_fails_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "words.csv").write_text("a,b\nx,y\n", encoding="utf-8")
-    assert run(arguments(str(tmp_path), "--out", str(tmp_path / "out"))) == 1
+    assert run_build(arguments(str(tmp_path), "--out", str(tmp_path / "out"))) == 1
     assert "no column of numbers" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -333,7 +335,7 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "planets.csv").write_text((SHIPPED / "csv" / "planets.csv").read_text("utf-8"), "utf-8")
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"--out .*file/treb cannot be written: Not a directory"):
-        run(arguments(str(tmp_path), "--out", str(tmp_path / "file" / "treb")))
+        run_build(arguments(str(tmp_path), "--out", str(tmp_path / "file" / "treb")))
 
 
 @pytest.mark.parametrize("option", ["--each", "--votes", "--zero-shot"])
@@ -462,7 +464,9 @@ def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() 
 def questions(text: str, template: str, tries: int = 200) -> list[lookups.TemplatePair]:
     """All that a template asks about a table, with its programs checked."""
     sheet = Sheet("t", parse_csv(text, 1))
-    make = next(each for templates in TEMPLATES.values() for each in templates if each.__name__ == template)
+    make = next(
+        each for templates in TEMPLATES.values() for each in templates if each.__name__.removeprefix("ask_") == template
+    )
     found = {pair.question: pair for seed in range(tries) if (pair := make(sheet, Random(seed)))}
 
     async def check() -> None:

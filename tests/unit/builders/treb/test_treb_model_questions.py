@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.treb.dataset import load
-from evalsuite.builders.treb import add_arguments, run
+from evalsuite.benchmarks.treb.dataset import load_dataset
+from evalsuite.builders.treb import add_arguments, run_build
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 
@@ -136,7 +136,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         parser = argparse.ArgumentParser()
         add_arguments(parser)
         given = [f"function:panel_models:{word}" if word.isalpha() else word for word in words]
-        status = run(parser.parse_args(["tables", "--out", "made/treb", "--subtask", subtask, *given]))
+        status = run_build(parser.parse_args(["tables", "--out", "made/treb", "--subtask", subtask, *given]))
         found = [
             record
             for path in sorted((tmp_path / "made" / "treb").glob("*.json"))
@@ -162,7 +162,7 @@ def test_a_question_is_kept_with_the_answer_that_its_program_prints(build: Any, 
     assert (record["answer"], record["number_answer"], record["votes"]) == ("15734", 15734.0, "3 of 3")
     assert (record["chain"], record["quality"]) == (["select", "add", "round"], "unanimous")
     assert record["program"].startswith("print(int(df.people")
-    samples = load(Setup("m", data=tmp_path / "made" / "treb", modes=("pot",))).samples
+    samples = load_dataset(Setup("m", data=tmp_path / "made" / "treb", modes=("pot",))).samples
     assert any(sample.id.startswith("Multi-step_Operations|models|cities") for sample in samples)
 
 
@@ -266,7 +266,7 @@ def test_a_column_that_lost_its_name_is_kept_where_all_models_find_it(
     assert record["answer"] not in header
     sample = next(
         sample
-        for sample in load(Setup("m", data=tmp_path / "made" / "treb", modes=("tcot",))).samples
+        for sample in load_dataset(Setup("m", data=tmp_path / "made" / "treb", modes=("tcot",))).samples
         if sample.id.startswith("Table_Column_Naming")
     )
     assert sample.target == record["answer"]
