@@ -21,10 +21,10 @@ from pathlib import Path
 
 BUILD = """
 import argparse, sys
-from evalsuite.builders.head_to_tail import add_arguments, run
+from evalsuite.builders.head_to_tail import add_arguments, run_build
 parser = argparse.ArgumentParser()
 add_arguments(parser)
-sys.exit(run(parser.parse_args()))
+sys.exit(run_build(parser.parse_args()))
 """
 REFERENCE = str(Path(__file__).with_name("head_to_tail_reference.py"))
 

@@ -39,10 +39,10 @@ OUTSIDE = "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/x> <htt
 PREDICATES = ("country", "birthPlace", "genre")
 COMMAND = """
 import argparse, sys
-from evalsuite.builders.head_to_tail import add_arguments, run
+from evalsuite.builders.head_to_tail import add_arguments, run_build
 parser = argparse.ArgumentParser()
 add_arguments(parser)
-sys.exit(run(parser.parse_args()))
+sys.exit(run_build(parser.parse_args()))
 """
 
 
