@@ -90,15 +90,16 @@ def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    """Join shards and write the joined run's report; `evalsuite gate` decides its gates."""
+    """Join shards and write the joined run's report; state that `evalsuite gate` decides, perhaps by a baseline."""
     from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 
     check_run_name(options.reports, options.to, otherwise="choose another --to")
     folders = [find_run_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
-    report = write_run(joined, make_declarations(options.code))
-    sys.stdout.write(f"{report.verdict.headline}\nreport: {joined.path / REPORT}\n")
+    write_run(joined, make_declarations(options.code))
+    counted = write_count(len(folders), "shard")
+    sys.stdout.write(f"joined {counted}; decide with: evalsuite gate {options.to}\nreport: {joined.path / REPORT}\n")
     return 0
 
 

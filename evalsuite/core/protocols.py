@@ -153,7 +153,7 @@ class Benchmark:
         default_modes: modes that run without `--mode`.
         report: makes the benchmark's section for one run, or for several runs side by side.
         primary: the main metric for overviews and for ranking cases, where higher is better; None selects the
-            first score.
+            first score by name.
         derived: named metrics that are not means over cases (a kappa, a correlation), for gates and tables.
         metrics: range and direction of scores and derived metrics that the scorers do not declare, by name or
             pattern (`accuracy*`).

@@ -40,6 +40,7 @@ from evalsuite.plugin.session import (
     show_summary,
     start_process,
     stop_process,
+    watch_imports,
 )
 from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
@@ -47,12 +48,11 @@ __all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare options and ini keys, and keep pytest from importing code in a run's folder."""
+    """Declare options and ini keys, and watch the conftests that pytest imports from now on."""
     from evalsuite.plugin.options import add_options
-    from evalsuite.plugin.pytest_internals import skip_conftests_of_data
 
     add_options(parser)
-    skip_conftests_of_data(pluginmanager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
+    watch_imports(pluginmanager)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -15,12 +15,18 @@ import pytest
 from evalsuite.core.declarations import is_benchmark_declared, list_benchmarks
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.engine.signals import install_handlers, intercept_exit
+from evalsuite.engine.signals import install_handlers
 from evalsuite.plugin.items import RECORD, list_cases
-from evalsuite.plugin.options import is_option_given, read_command_line_gates
+from evalsuite.plugin.options import expects_verdict, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
-from evalsuite.plugin.xdist import connect_worker, get_planned_count, stop_distributing, stop_replacing_workers
+from evalsuite.plugin.xdist import (
+    connect_worker,
+    get_planned_count,
+    is_worker,
+    stop_distributing,
+    stop_replacing_workers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +53,6 @@ class ReportListener:
         ending: why evalsuite ended the session before the last test; empty if all tests ran.
         status: the session's exit status when the report was written; None before the report was written.
         handlers: the earlier signal handlers, to be restored.
-        release_exit: restores `os._exit`.
         live: the benchmarks that this process has collected, by the node id of the test function.
     """
 
@@ -57,7 +62,6 @@ class ReportListener:
         self.status: int | None = None
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
-        self.release_exit = intercept_exit(lambda: find_least_status(config))
         self.live: dict[str, Benchmark] = {}
         # The plan (the session's cases) as received from a worker; None until a worker sends the plan.
         self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
@@ -356,7 +360,7 @@ def find_least_status(config: pytest.Config) -> int:
     listener = config.stash.get(LISTENER, None)
     if listener is not None and listener.status is not None:
         return listener.status
-    return INCOMPLETE if is_option_given(config) and not config.option.collectonly else 0
+    return INCOMPLETE if expects_verdict(config) and not is_worker(config) else 0
 
 
 def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shlex
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
@@ -91,6 +93,17 @@ def is_requesting_cases(config: pytest.Config) -> bool:
 def is_option_given(config: pytest.Config) -> bool:
     """Tell whether the command line names one of evalsuite's options."""
     return any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
+
+
+def expects_verdict(config: pytest.Config) -> bool:
+    """Tell whether the session names a model or one of evalsuite's options, and does not only collect.
+
+    The command line is read as text, because pytest imports conftests before it parses the options that they declare.
+    """
+    added = (*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"))
+    words = {str(arg).partition("=")[0] for arg in (*added, *config.invocation_params.args)}
+    named = any(option.flag in words for option in OPTIONS) or "evalsuite_model" in list_ini_keys(config)
+    return named and not config.option.collectonly
 
 
 def read_config_settings(config: pytest.Config) -> Settings:

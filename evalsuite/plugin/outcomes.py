@@ -128,6 +128,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     """Note the exception of a case's phase, and add the case's question, answer and scores to the report."""
     from evalsuite.engine.case_record import explain_excuse
     from evalsuite.output.reports.case_block import format_case_block
+    from evalsuite.results.tally import choose_primary
 
     process, findings = item.config.stash[PROCESS], get_findings(item)
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
@@ -144,8 +145,10 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         record = findings.make_record(case, item.nodeid, process.model_name or "")
         # Show all scores if the test reads no score by name, because the test may then depend on any score.
         few = findings.read and item.config.option.verbose <= 0
-        main = case.bound.declaration.benchmark.primary or min(record.scores, default="")
-        explain_failure(item, call, report, format_case_block(record, scores={main, *findings.read} if few else ()))
+        main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
+        explain_failure(
+            item, call, report, format_case_block(record, scores={main or "", *findings.read} if few else ())
+        )
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:

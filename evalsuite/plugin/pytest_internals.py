@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -63,6 +64,25 @@ def skip_conftests_of_data(manager: Any, is_data: Callable[[Path], bool]) -> Non
         return bool(considered(folder)) and not (inside and is_data(folder))
 
     manager._is_in_confcutdir = is_considered  # noqa: SLF001
+
+
+def guard_conftests(manager: Any, status: Callable[[], int]) -> None:
+    """Give a session the exit status of `status` if a conftest.py that pytest imports calls `sys.exit(0)`.
+
+    Without this function, pytest ends with 0 before any hook is called.
+    """
+    load = manager._importconftest  # noqa: SLF001
+
+    def load_conftest(path: Path, *arguments: Any, **named: Any) -> Any:
+        try:
+            return load(path, *arguments, **named)
+        except SystemExit as ending:
+            if not ending.code and (own := status()):
+                ending.code = own
+                sys.stderr.write(f"evalsuite: {path} ended the session while it was imported; the status is {own}\n")
+            raise
+
+    manager._importconftest = load_conftest  # noqa: SLF001
 
 
 def has_parameters(metafunc: pytest.Metafunc) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.declarations import started_sessions
+from evalsuite.core.declarations import is_run_folder, started_sessions
 from evalsuite.core.errors import EvalsuiteError, describe_exception
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import restore_settings
 from evalsuite.engine.preparation import MODELS, format_command, prepare_run
-from evalsuite.engine.signals import describe_ending_signal, install_handlers, restore_signals
+from evalsuite.engine.signals import describe_ending_signal, install_handlers, intercept_exit, restore_signals
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_least_status
@@ -25,7 +26,7 @@ from evalsuite.plugin.options import (
 )
 from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess
-from evalsuite.plugin.pytest_internals import replace_in_failure
+from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failure, skip_conftests_of_data
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
 
 if TYPE_CHECKING:
@@ -46,6 +47,16 @@ REPEATED = (
     "evalsuite: the code of solvers runs again; what it does outside, such as sending a mail, happens again, "
     "unless evalsuite.applications.effect marks it"
 )
+
+
+def watch_imports(manager: pytest.PytestPluginManager) -> None:
+    """Never import a run's conftest.py, and let no code that pytest imports from now on end the session with 0."""
+    config: Any = manager.get_plugin("pytestconfig")
+    guard_conftests(manager, lambda: find_least_status(config))
+    skip_conftests_of_data(manager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
+    capture = manager.get_plugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+        config.add_cleanup(intercept_exit(lambda: find_least_status(config)))
 
 
 def start_process(config: pytest.Config) -> None:
@@ -284,7 +295,7 @@ def restore_status(config: pytest.Config) -> None:
     A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.
     """
     session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
-    if session is None or is_worker(config) or not (least := find_least_status(config)):
+    if session is None or not (least := find_least_status(config)):
         return
     if session.exitstatus == 0:
         session.exitstatus = least
@@ -305,4 +316,3 @@ def stop_process(config: pytest.Config) -> None:
     if listener.has_begun:
         listener.run.close()
     restore_signals(listener.handlers)
-    listener.release_exit()

@@ -16,7 +16,7 @@ from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_a
 from evalsuite.results.built_in import BuiltInMetrics, find_built_in_metric
 from evalsuite.results.record_file import RECORDS, update_records_file
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
-from evalsuite.results.tally import Estimate, Row, Tally
+from evalsuite.results.tally import Estimate, Row, Tally, choose_primary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +116,7 @@ class RunBenchmark:
     def primary(self) -> str | None:
         """The benchmark's main metric, for overviews that show only one metric."""
         declared = self.benchmark or self.stored
-        chosen = declared.primary if declared else None
-        return chosen if chosen is not None else next(iter(self.tally.metrics()), None)
+        return choose_primary(declared.primary if declared else None, self.tally.metrics())
 
     @property
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:

@@ -41,6 +41,14 @@ class Estimate:
         return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
 
 
+def choose_primary(declared: str | None, scores: Iterable[str]) -> str | None:
+    """Return the main metric: the declared one, else the first score by name; None without scores.
+
+    The order of appearance would depend on which cases lack a score.
+    """
+    return declared if declared is not None else min(scores, default=None)
+
+
 Question = tuple[str, str]  # A sample's id without its mode, then the mode.
 
 

@@ -47,7 +47,7 @@ def test_a_plain_test_that_failed_in_a_shard_fails_the_joined_verdict(
     parts = [shard(numbers, part, 2, model("good"), GATE) for part in (1, 2)]
     monkeypatch.chdir(numbers.path)
     assert main(["runs", "merge", *parts, "--to=joined"]) == 0
-    capsys.readouterr()
+    assert "joined 2 shards; decide with: evalsuite gate joined\n" in capsys.readouterr().out
     assert main(["gate", "joined"]) == 1
     assert "of tests that are not cases" in capsys.readouterr().out
     comment = (numbers.path / "reports" / "joined" / "comment.md").read_text("utf-8")

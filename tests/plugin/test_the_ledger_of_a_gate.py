@@ -476,6 +476,35 @@ def test_a_session_with_a_missed_gate_that_ends_itself_with_0_is_red(
     assert suite.run(*workers, "--gate=capitals.exact_match >= 0.9", fresh=True).ret not in {0, 1}
 
 
+MODEL_IN_INI = "[tool.pytest]\nevalsuite_model = 'function:app:echo'\n"
+CONFTESTS = {
+    "named on the command line": ("cases/conftest.py", ("cases", "--model=function:app:echo"), ""),
+    "found at collection": ("cases/sub/conftest.py", ("cases",), MODEL_IN_INI),
+    "of the root after -p": ("conftest.py", ("-pevalsuite.plugin",), MODEL_IN_INI),
+}
+
+
+@pytest.mark.parametrize("text", ["sys.exit(0)", "os._exit(0)"])
+@pytest.mark.parametrize(("file", "options", "ini"), CONFTESTS.values(), ids=CONFTESTS)
+def test_a_conftest_that_ends_the_session_while_it_is_imported_does_not_make_it_green(
+    suite: Suite, text: str, file: str, options: tuple[str, ...], ini: str
+) -> None:
+    (suite.path / "cases" / "sub").mkdir(parents=True)
+    (suite.path / "cases" / "sub" / "test_numbers.py").write_text(ECHO, "utf-8")
+    (suite.path / "pyproject.toml").write_text(ini, "utf-8")
+    (suite.path / file).write_text(f"import os, sys\n{text}\n", "utf-8")
+    ended = suite.run(*options, model=False, fresh=True)
+    assert ended.ret in {3, 12}
+    assert "mainloop: caught unexpected SystemExit!" in (told := ended.stderr.str()) or "status is 12" in told
+
+
+def test_a_conftest_may_end_a_session_without_a_model(suite: Suite) -> None:
+    (suite.path / "unit").mkdir()
+    (suite.path / "unit" / "conftest.py").write_text("import sys\nsys.exit(0)\n", "utf-8")
+    assert suite.run("unit", model=False, fresh=True).ret == 0
+    assert suite.run("unit", fresh=True).ret == 12
+
+
 def test_a_file_that_ends_every_worker_ends_the_session_with_the_first_workers(suite: Suite) -> None:
     (suite.path / "test_capitals.py").write_text("import os\nos._exit(0)\n", "utf-8")
     ended = suite.run("-n2", "--gate=capitals.exact_match >= 0.9", fresh=True)
