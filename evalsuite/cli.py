@@ -118,7 +118,11 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
         words[:1] = ["compare"]
     if words[:1] == ["attack-gate"]:
         words[:1] = ["gate", "attack"]
-    if words[:1] == ["judge"] and any(word.partition("=")[0] == "--against" for word in words):
+    if (
+        words[:1] == ["judge"]
+        and words[1:2] != ["rank"]
+        and any(word.partition("=")[0] == "--against" for word in words)
+    ):
         words[:1] = ["judge", "rank"]
     if words and words[0] in EARLIER:
         sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")

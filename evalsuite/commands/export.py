@@ -112,7 +112,7 @@ def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
     for run in runs:
         for name in run.benchmarks:
             file = target / make_inspect_file_name(run, name)
-            file.parent.mkdir(parents=True, exist_ok=True)
+            target.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(make_inspect_log(run, name), indent=1, default=dict), "utf-8")
             files.append(file)
     return files

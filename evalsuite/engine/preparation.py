@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.declarations import is_in_suite
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import HIDDEN, redact
 from evalsuite.core.settings import (
@@ -130,7 +131,7 @@ def adopt_earlier_run(
     taken = merge_earlier_settings(settings, restore_settings(info.get("settings", {})))
     if settings.resume:
         require_secrets(taken, name)
-        _refuse_code_of_run(taken, name)
+    _refuse_code_of_run(taken, name)
     model = info.get("model")
     if not info and taken.model is None:
         raise SettingsError(f"{folder.path / INFO} is missing, so that run's model is unknown: give --model")
@@ -149,15 +150,20 @@ def adopt_earlier_run(
 
 
 def _refuse_code_of_run(settings: Settings, run: str) -> None:
-    """Refuse to import code that only a run's folder names, because the folder may come from an untrusted source."""
-    restored = [option for option in MODELS if option not in settings.given]
-    for option in restored:
+    """Refuse code that only a run's folder names, because the folder may come from an untrusted source.
+
+    A replay imports no model, but installs the packages of its programs, which may be in a foreign folder.
+    """
+    for option in ("program_env", *(MODELS if settings.resume else ())):
         value = getattr(settings, option) or ""
-        if value.startswith(CODE):
+        is_code = value.startswith(CODE)
+        if option == "program_env":
+            is_code = Path(value).is_file() and not is_in_suite(Path(value), Path.cwd())
+        if is_code and option not in settings.given:
             flag = "--" + option.replace("_", "-")
             raise SettingsError(
-                f"--resume {run}: that run asked {value}, which is code, and a run's folder does not decide what is "
-                f"imported: give {flag}={value} again"
+                f"{run}: that run used {value}, which is code, and a run's folder does not decide what is imported or "
+                f"installed: give {flag}={value} again"
             )
 
 

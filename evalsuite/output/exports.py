@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -97,9 +98,12 @@ def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 
 
 def make_inspect_file_name(run: Run, benchmark: str) -> str:
-    """Begin the file's name with the time, as inspect does, because inspect's viewer ignores files with other names."""
-    begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00").replace(":", "-")
-    parts = [part.replace("_", "-") for part in (begun, benchmark, run.folder.name)]
+    """Begin the file's name with the time, as inspect does, because inspect's viewer ignores files with other names.
+
+    Parts of the name keep only letters, digits and `.+-`, because a run from elsewhere may contain any names.
+    """
+    begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00")
+    parts = [re.sub(r"[^\w.+-]|_", "-", part) for part in (begun, benchmark, run.folder.name)]
     return f"{'_'.join(parts)}.json"
 
 

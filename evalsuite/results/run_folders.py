@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -207,6 +208,7 @@ def find_run_folder(reports: Path, name: str) -> RunFolder:
         for path in (reports / name, Path(name)):
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
             if is_run_folder(folder):
+                _refuse_links(folder)
                 return RunFolder(folder)
     if name != LAST and _is_file(Path(name)):
         raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
@@ -216,6 +218,14 @@ def find_run_folder(reports: Path, name: str) -> RunFolder:
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
     remedy = "name one of these or give a path" if runs else "run pytest first, or name another --reports folder"
     raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}; {remedy}")
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse a run that contains links, because writing or copying its files would follow a foreign run's links."""
+    for place, folders, files in os.walk(folder):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                raise RunError(f"{path} is a link: a run has plain files only; put a copy in the link's place")
 
 
 def _is_partial_run(folder: Path) -> bool:

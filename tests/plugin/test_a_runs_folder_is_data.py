@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
+# A session in this process forgets its imports, and these modules cannot be imported twice.
+import duckdb  # noqa: F401
+import pandas as pd  # noqa: F401
 import pytest
 
+from evalsuite import cli
 from evalsuite.cli import main
 
 if TYPE_CHECKING:
@@ -23,22 +28,48 @@ def test_evil():
     pass
 """
 
-COMMANDS = (
-    ("report", "art"),
-    ("gate", "art", "--gate=capitals.exact_match >= 0.5"),
-    ("compare", "own", "art"),
-    ("compare", "history", "own", "art"),
-    ("runs", "verify", "art"),
-    ("export", "art", "--to=csv", "-o", "out.csv"),
-    ("plan", "test_capitals.py", "--baseline=art"),
-    ("gate", "attack", "art"),
-    ("judge", "sheet", "art"),
-    ("judge", "art", "--judge=function:app:echo"),
-    ("report", "case", "fr"),
-    ("runs",),
-    ("baseline", "promote", "art", "--to=kept", "--why=x"),
+COMMANDS = """
+report art
+report case 1 --run=art --full
+report page art --no-open
+report page --no-open
+gate art --to=again
+gate art --baseline=own
+gate own --baseline=art
+gate attack art
+gate comment reports/art
+baseline art
+baseline promote art --to=kept --why=x
+compare own art
+compare cases own art --answers
+compare history own art
+runs
+runs merge art own --to=merged
+runs verify art
+runs prune --keep=1
+export art --to=csv -o out.csv
+export art --to=parquet -o out.parquet
+export art --to=latex -o out.tex
+export art --to=jsonl -o out.jsonl
+export art --to=inspect -o inspect
+export art --to=lm-eval -o lm_eval.json
+export cases art -o cases.jsonl
+export paper own art --to=paper
+export bundle art -o out.zip
+export submission treb art -o submission.jsonl
+judge art --judge=function:app:echo --criteria=x
+judge rank art --against=own --judge=function:app:echo --criteria=x
+judge sheet art -o sheet.html --criteria=x
+plan test_capitals.py --baseline=art
+score traces reports/art/records.jsonl --suite=. --to=traces.jsonl
+"""
+"""Every command that reads a run."""
+WITHOUT_RUNS = {
+    *("init", "doctor", "compare tables", "score", "score benchmark", "score metrics", "build", "gateway", "ray")
+}
+WITH_CODE = re.compile(
+    r"report (?!case)|gate (?!attack|comment)|compare (?!cases)|runs (?:merge|verify)|export (?!cases|b|s)"
 )
-WITH_CODE = {"report", "gate", "compare", "export", "runs"}
 
 
 @pytest.fixture(params=["art/test_evil.py", "test_evil.py", "art/deeper/test_evil.py"])
@@ -56,12 +87,55 @@ def artifact(suite: Suite, request: pytest.FixtureRequest) -> Suite:
     return suite
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite, command: tuple[str, ...]) -> None:
-    main(list(command))
-    if len(command) > 1 and command[0] in WITH_CODE and command[1] not in {"attack", "case"}:
-        main([*command, "--code=."])
-    assert not (artifact.path / "sprung").exists()
+def list_commands() -> list[str]:
+    """The commands, then again with the suite's code where they take it."""
+    commands = COMMANDS.strip().splitlines()
+    return [*commands, *(f"{command} --code=." for command in commands if WITH_CODE.match(command))]
+
+
+def test_every_command_that_reads_a_run_is_tried_here() -> None:
+    forms = {f"{command} {word}".strip() for command, forms in cli.COMMANDS.items() for word in forms}
+    tried = {max((form for form in forms if f"{line} ".startswith(f"{form} ")), key=len) for line in list_commands()}
+    assert tried == forms - WITHOUT_RUNS
+
+
+def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite) -> None:
+    for command in list_commands():
+        main(command.split())
+        assert not (artifact.path / "sprung").exists(), command
+
+
+def test_no_command_writes_where_the_names_of_a_foreign_run_lead(
+    suite: Suite, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    suite.run("--run=own")
+    suite.run("--run=art")
+    art, outside = suite.path / "reports" / "art", tmp_path_factory.mktemp("outside")
+    up = "../" * 6
+    for file, changes in (
+        ("run.json", {"started": f"{up}{outside}/started", "run": f"{up}outside", "model": f"{outside}/model"}),
+        ("records.jsonl", {"benchmark": f"{up}{outside}/x", "sample": str(outside), "tags": {str(outside): up}}),
+    ):
+        text = (art / file).read_text("utf-8")
+        lines = [json.loads(line) | changes for line in ([text] if file == "run.json" else text.splitlines())]
+        (art / file).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    for command in list_commands():
+        main(command.split())
+        assert not list(outside.iterdir()), command
+
+
+@pytest.mark.parametrize("name", [".report.md.draft", "page", "artefacts", "journal.sqlite-wal"])
+def test_no_command_follows_a_link_in_a_foreign_run(
+    suite: Suite, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    suite.run("--run=own")
+    suite.run("--run=art")
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "own.js").write_text("kept", "utf-8")
+    (suite.path / "reports" / "art" / name).symlink_to(outside / "own.js" if "." in name[:1] else outside)
+    for command in list_commands():
+        main(command.split())
+        assert [(file.name, file.read_text("utf-8")) for file in outside.iterdir()] == [("own.js", "kept")], command
 
 
 def test_a_baseline_that_came_with_a_file_does_not_have_it_imported(artifact: Suite) -> None:
@@ -96,6 +170,19 @@ def test_paths_that_a_run_stores_lead_to_no_import(suite: Suite, args: list[str]
     (suite.path.parent / "conftest.py").unlink()
     assert status != 0
     assert not (suite.path / "sprung").exists()
+
+
+@pytest.mark.parametrize("again", ["--replay=art", "--resume=art"])
+def test_packages_that_came_with_a_run_are_not_installed(suite: Suite, again: str) -> None:
+    suite.run("--run=art")
+    run = suite.path / "reports" / "art"
+    (run / "packages.txt").write_text("./reports/art/evil\n", "utf-8")
+    info = json.loads((run / "run.json").read_text("utf-8"))
+    info["settings"]["program_env"] = "reports/art/packages.txt"
+    (run / "run.json").write_text(json.dumps(info), "utf-8")
+    result = suite.run(again)
+    assert result.ret == 4
+    assert "give --program-env=reports/art/packages.txt again" in result.stderr.str()
 
 
 @pytest.mark.parametrize("arg", ["", "reports", "reports/art", "reports/art/test_evil.py", "reports/art/deeper"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalsuite.commands.report as command
-from evalsuite.cli import COMMANDS, main
+from evalsuite.cli import COMMANDS, main, parse_command
 from evalsuite.commands.gateway import SHARED, make_upstream_options, read_given_settings
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ def test_a_command_by_its_earlier_name_works_and_names_the_new_one(
     shown = capsys.readouterr()
     assert shown.err == "evalsuite prune is now: evalsuite runs prune\n"
     assert shown.out == "nothing to remove\n"
+
+
+def test_runs_to_rank_against_are_named_with_and_without_the_form_of_the_command() -> None:
+    for words in (["judge", "rank", "a"], ["judge", "a"]):
+        options = parse_command([*words, "--against=b", "--judge=m"])
+        assert (options.names, options.against) == (["a"], ["b"])
 
 
 def test_a_command_that_does_not_exist_is_refused_with_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
