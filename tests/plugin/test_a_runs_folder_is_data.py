@@ -61,7 +61,7 @@ judge art --judge=function:app:echo --criteria=x
 judge rank art --against=own --judge=function:app:echo --criteria=x
 judge sheet art -o sheet.html --criteria=x
 plan test_capitals.py --baseline=art
-score traces reports/art/records.jsonl --suite=. --to=traces.jsonl
+score traces reports/art/records.jsonl --suite=test_capitals.py --to=traces.jsonl
 """
 """Every command that reads a run."""
 WITHOUT_RUNS = {
