@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.declarations import is_in_suite
+from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import HIDDEN, redact
 from evalsuite.core.settings import (
@@ -158,7 +158,7 @@ def _refuse_code_of_run(settings: Settings, run: str) -> None:
         value = getattr(settings, option) or ""
         is_code = value.startswith(CODE)
         if option == "program_env":
-            is_code = Path(value).is_file() and not is_in_suite(Path(value), Path.cwd())
+            is_code = Path(value).is_file() and not is_suite_file(Path(value), Path.cwd())
         if is_code and option not in settings.given:
             flag = "--" + option.replace("_", "-")
             raise SettingsError(

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.decisions.measured import estimate_pass_rate
 from evalsuite.decisions.verdict import Status, judge_run, list_short_samples
-from evalsuite.output.reports.write import write_heading
+from evalsuite.output.reports.write import format_heading
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally
 
@@ -266,7 +266,7 @@ def test_what_few_cases_leave_undecided_passes_unless_a_gate_wants_it_shown(
     assert [each.reason for each in verdict.decisions if each.gate.than] == [shortage] * len(more)
     assert any("undecided against base" in line for line in verdict.remarks) is not bool(more)
     # The report's table of gates states it once more.
-    assert write_heading(verdict, None).count(shortage) == (not more)
+    assert format_heading(verdict, None).count(shortage) == (not more)
 
 
 @pytest.mark.parametrize("gate", ["* no worse than base by 0.5", "capitals.* no worse than base by 0.5"])
