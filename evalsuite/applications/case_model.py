@@ -90,7 +90,7 @@ class CaseModel(ModelHandle):
 
         Args:
             texts: the texts to embed.
-            params: further parameters by their OpenAI names (`dimensions`).
+            params: further parameters by their OpenAI names, such as `dimensions`.
 
         Raises:
             ModelError: the call failed permanently.

@@ -69,7 +69,7 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that have a value, renamed to camelCase, because the API also accepts `snake_case`."""
+    """Return the fields that have a value under camelCase names, because clients may also send `snake_case`."""
     return {
         re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
         for name, value in mapping.items()

@@ -240,7 +240,7 @@ def unpack_bundle(bundle: Path, folder: Path) -> None:
 
 
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the benchmark, the run, the submitted modes, and the output file."""
+    """Add arguments for the benchmark, the run, the modes whose answers are submitted, and the output file."""
     table = """
     benchmark=NAME     the leaderboard's benchmark
     --reports RUN

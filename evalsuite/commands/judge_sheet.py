@@ -205,7 +205,7 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
 def _list_score_names(scorer: JudgedScorer) -> list[str]:
     if isinstance(scorer, Rubric):
         return [scorer.name]
-    # Leave out scorers of three or more answers, because the page has keyboard shortcuts for two answers only.
+    # Leave out scorers that compare three or more answers, because the page has shortcut keys for two only.
     return list(scorer.aspects) if isinstance(scorer, JudgeScorer) and len(scorer.rivals) < 2 else []
 
 

@@ -232,7 +232,7 @@ class _MutationTest:
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # Detected corrupted answers with their scores, by case.
+        caught: dict[str, tuple[Case, float]] = {}  # The detected corrupted answers with their scores, by case.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_cases(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():

@@ -51,7 +51,7 @@ def split_help_table(table: str) -> Iterator[tuple[str, str]]:
 
 
 def read_option_table(table: str, types: Mapping[str, str]) -> tuple[Option, ...]:
-    """Read options from a table of help: the words of an entry are the option's name, placeholder and marks.
+    """Read options from a table of help; each entry begins with the option's name, placeholder and marks.
 
     An option of type bool has no placeholder. The mark `project` sets `per_project`, `fresh` clears `kept`, `>=N` sets
     `least`, and `now=--x` sets `now`.

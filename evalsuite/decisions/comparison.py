@@ -279,7 +279,7 @@ class BaselineComparison:
         return self._describe_shortage(max(undecided, key=self._count_cases_needed)) if undecided else ""
 
     def _describe_shortage(self, one: NonInferiority) -> str:
-        """State how many cases are needed to decide an undecided metric; empty if there are enough cases."""
+        """State how many cases are needed to decide an undecided metric; return an empty text if no more are needed."""
         needed = self._count_cases_needed(one)
         if one.n >= needed:
             return ""

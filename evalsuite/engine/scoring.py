@@ -51,7 +51,7 @@ class ScoresByName(dict[str, float]):
 
     Args:
         scores: the scores by name.
-        read: a set to which each name is added when a test reads the score.
+        read: the set of the names of scores that the test has read.
     """
 
     def __init__(self, scores: Mapping[str, float], read: set[str]) -> None:

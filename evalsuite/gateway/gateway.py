@@ -367,7 +367,7 @@ class Gateway:
     def total_usage(self) -> Usage:
         """Sum the usage of all completions that cases received in this run; count each completion once.
 
-        The sum is the same for a run and its replay, unlike the amount paid in the session.
+        A replay has the same usage as its run, although the replay pays nothing.
         """
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 

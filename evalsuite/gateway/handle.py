@@ -44,7 +44,7 @@ class Effect:
 
 
 class EffectStore(Protocol):
-    """Stores tool calls: the gateway itself, or the connection to the gateway."""
+    """The store of tool calls: the gateway itself, or the connection to the gateway."""
 
     async def read_result(self, effect: Effect) -> Any: ...
 
@@ -82,7 +82,7 @@ class EffectLog:
 
 @dataclass(slots=True)
 class ModelCalls:
-    """The model calls that a tool call made. A replay counts these model calls again although the tool does not run."""
+    """The model calls that a tool made. A replay counts them as the run did, although the tool does not run."""
 
     # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)
@@ -447,7 +447,7 @@ class ModelHandle:
         )
 
     def player(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle like `peer` for a model that simulates a user or a tool; its usage is counted separately."""
+        """Return a handle for a model that simulates a user or a tool; its usage is counted separately."""
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle

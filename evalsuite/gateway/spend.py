@@ -69,7 +69,7 @@ class Price:
         return calls * self.compute_cost(prompt, completion, cached=cached, cache_writes=written)
 
     def bound_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Compute the maximum cost of these tokens, regardless of the part of the prompt that the server caches."""
+        """Compute the maximum cost of these tokens, however much of the prompt the server caches."""
         most = self.compute_cost(prompt_tokens, completion_tokens)
         if self.cached is not None:
             most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cached=prompt_tokens))

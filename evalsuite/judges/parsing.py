@@ -84,7 +84,7 @@ class AnswerValue(Protocol[T_co]):
         ...
 
     def is_clear_before(self, why: str) -> bool:
-        """Tell whether a value is still unambiguous if this reason follows it."""
+        """Tell whether a value stays unambiguous if the judge's reason follows it in the same text."""
         ...
 
 

@@ -166,7 +166,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         summarizer: the model that writes summaries; None means the judge model.
         attempts: maximum requests until an answer can be read.
         model: the judge model; by default the run's judge.
-        quorum: the minimum number of readable judgements in each order; None requires more than half.
+        quorum: the minimum number of readable judgements per order of answers (default: more than half of them).
         params: generation parameters; the temperature is 0 by default, and None leaves the temperature to the server.
 
     Raises:
@@ -227,7 +227,7 @@ class Sampled:
     swap: bool = True  # Whether to show two answers in both orders.
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
-    quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
+    quorum: int | None = None  # The minimum number of readable judgements per order; None means more than half.
     # Adds JSON schemas to requests, unless the judge first gives reasons.
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
@@ -290,12 +290,12 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Lets one judge choose the best of several answers, in one call per order; each answer has each position once."""
+    """Lets one judge choose the best of several answers, in calls that show every answer in every position once."""
 
     aspect: Likert
     attempts: int
     params: Mapping[str, Any]
-    quorum: int | None  # The minimum number of readable judgements; None requires more than half.
+    quorum: int | None  # The minimum number of readable judgements; None means more than half of them.
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:

@@ -159,7 +159,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Add values for the unreadable predictions: the file's score, or 0 if the file has no score."""
+    """Give each unreadable prediction the score that the rated file has for it, or 0 if the file has none."""
     filled = {}
     for name, column in values.items():
         known = iter(column)

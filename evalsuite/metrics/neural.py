@@ -94,7 +94,7 @@ class BertScore:
         vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
-            # If the tokenizer drops all characters of a text, the special tokens count, because no other tokens remain.
+            # If the tokenizer drops all characters of a text, compare its special tokens, because no others remain.
             yield row[mask], own if own.any() else ~own
 
 

@@ -39,7 +39,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
-        # Use OpenAI's API, because text before a colon may be part of a model's name, as in `ft:gpt-4o-mini:...`.
+        # If the text before a colon is not a kind, it is a part of an OpenAI model's name, as in `ft:gpt-4o-mini:...`.
         from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 

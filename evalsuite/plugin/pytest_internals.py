@@ -149,8 +149,8 @@ def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
 def remove_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Remove a traceback's entries that have no line number.
 
-    If a signal arrives between two lines, its entry has no number. Without this function, pytest would fail with a
-    TypeError when it shows this entry, and the session would end with the status 1.
+    A signal that arrives between two lines of source leaves such an entry. Without this function, pytest would fail
+    with a TypeError when it shows this entry, and the session would end with the status 1.
     """
     excinfo.traceback = excinfo.traceback.filter(
         lambda entry: entry._rawentry.tb_lineno is not None  # noqa: SLF001

@@ -147,7 +147,7 @@ class ContainerHost:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # Choose the command with a running engine; if no engine runs, the error of the first command explains why.
+        # Choose docker or podman, whichever has a running engine; if neither has, the first one's error explains why.
         self._command = next(filter(_is_engine_running, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files

@@ -32,7 +32,7 @@ _BEGIN = (
 # Code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 PASSED, NOT_PLAIN = "passed", "not plain"
-# Names through which a test uses the output, input, files or source code of the answer's process.
+# Names by which a test accesses the process that runs the answer: its output, input, files or source code.
 BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
 BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
 NO_PROGRAM = "the answer contains no program"

@@ -206,7 +206,9 @@ class Quota:
 
 
 class ShareUsedUp(SpendLimitReached):
-    """The client that pays for a request has used up its share; another client that waits for the answer may pay.
+    """Raised if the client that pays for a request has used up its share of the budget.
+
+    If another client waits for the same answer, that client may pay.
 
     Attributes:
         client: the client whose share is used up.

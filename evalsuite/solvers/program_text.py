@@ -174,7 +174,7 @@ def _parse_quietly(code: str) -> ast.Module:
 
 
 def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
-    """Parse code, if necessary without notebook commands, margin or prompts; return unparseable code unchanged."""
+    """Parse code; if that fails, parse it without notebook commands, margin or prompts. Keep unparseable code."""
     # Replace an indented command by `pass`, because the surrounding block must not become empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)

@@ -262,7 +262,7 @@ there: you will be shown what it printed, and variables keep their values. Once 
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
 
-# Writes the message after a round, given the round's execution and the number of remaining rounds with code.
+# Writes the message that follows an execution; its second argument counts how many more programs may run.
 ShowResult = Callable[[Execution, int], str]
 
 

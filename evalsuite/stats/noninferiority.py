@@ -370,9 +370,8 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     """Compare two runs by a statistic that is not a mean over cases (a kappa, a correlation), with the jackknife.
 
     The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t, whose degrees
-    of freedom are the number of groups of clusters in `without` minus 1. The test of the margin has the two guards of
-    `compare_paired`: an additional cluster that lost the whole scale, and the probability that rare losses were not
-    observed.
+    of freedom are the number of groups of clusters in `without` minus 1. The test of the margin is as cautious as
+    `compare_paired`: it adds a cluster with the largest possible loss, and allows for rare losses that no case showed.
 
     Args:
         values: the statistic in the baseline, then in the candidate, on the same cases.

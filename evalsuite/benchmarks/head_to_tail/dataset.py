@@ -90,7 +90,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # The tag's value is not just `tail`, because head_to_tail[tail] in a gate selects the entity's bucket.
+            # The tag's value differs from `tail`, because a gate on head_to_tail[tail] selects the entity's bucket.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items

@@ -152,7 +152,7 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
 # needs several runs, the study of stability several epochs, and the study of prompts several modes. The tables of very
 # popular entities and of predicates need the files that `evalsuite build` writes beside the questions.
 
-# As in the paper, the table of open-domain questions does not separate natural questions.
+# Domains of the table of open-domain questions, which has no separate rows for natural questions, as in the paper.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
 # With two runs every correlation is 1 or -1.
 _FEWEST_RUNS = 3

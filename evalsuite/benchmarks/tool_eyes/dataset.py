@@ -91,7 +91,7 @@ class ToolEyesOptions:
     """The keyword arguments of `@benchmark(TOOL_EYES, ...)`."""
 
     queries: int | None = None  # Number of queries per scenario, in file order; None means all queries.
-    # The executor of the published tools: `simulated`, `recorded` or `live`. Shipped tools always run as Python.
+    # The executor of the published tools: `simulated`, `recorded` or `live`. evalsuite's own tools run as Python code.
     executor: Executors | None = None
     # Folder that stores the observations of simulated tools and users for later runs; None selects the reports folder.
     observations: str | None = None

@@ -68,9 +68,9 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     estimate has no interval.
 
     If all records of each subtask have the same score, the observed spread is zero, although the true spread may not
-    be. Records that are right with probabilities p are all right with a probability of at most exp(-sum(1 - p)).
+    be. If each record is correct with a probability p of its own, all are correct with at most exp(-sum(1 - p)).
     Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is the maximum weight
-    of a record. Such records are all right with at most half of the error probability 1 - confidence. The same holds
+    of a record. Then all records are correct with a probability of at most (1 - confidence) / 2. The same holds
     for a true mean above the observed mean. So every interval of 0/1 scores extends at least by w ln(2 / (1 -
     confidence)) to both sides, because a wrong answer could otherwise narrow the interval.
     """

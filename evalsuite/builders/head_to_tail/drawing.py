@@ -104,7 +104,7 @@ def drop_repeated_answers(answers: Iterable[Answer | None]) -> tuple[Answer, ...
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 
-# Maximum number of entities that the database sorts; a larger draw takes all entities.
+# Maximum number of entities that the database sorts; if more must be drawn, it returns all entities unsorted.
 _MOST_IN_ORDER = 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""TReB's templates for Table Query and Table Selection; and the pairs of all templates, with their translation.
+"""TReB's templates for Table Query and Table Selection; translates the questions of all templates into Chinese.
 
 For tables whose columns have Chinese names, questions are translated. Each template has one English wording, which this
 module maps to a Chinese wording. A question that matches no wording stays English, for example because a column's name

@@ -189,7 +189,7 @@ def _is_number_or_missing(cell: str | None) -> bool:
 LONGEST_VALUE = 60
 FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
-# Distinct whole numbers that all have the same number of digits are codes if they have at least this many digits.
+# Minimum digits of codes: distinct whole numbers of equal length with fewer digits are quantities.
 SHORTEST_CODE = 7
 LONGEST_NUMBER = 15  # Maximum decimal digits that a float preserves.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")

@@ -234,7 +234,7 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
 
 
 def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
-    """Pair equal rows that occur once in each table; if ordered, keep only the longest series in the same order."""
+    """Pair equal rows that occur once in each table; `ordered` keeps only the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
         for place, row in enumerate(side):

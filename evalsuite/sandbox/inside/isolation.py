@@ -96,7 +96,7 @@ class NamespaceIsolation:
         return {pid: kernel.find_descendants(pid, parents) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
-        """Return an empty text, because the kernel enforces all limits of programs in namespaces."""
+        """Return an empty text, because the kernel ends programs in namespaces that exceed a limit."""
         return ""
 
     def kill_program(self, pid: int) -> None:

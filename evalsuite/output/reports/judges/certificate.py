@@ -1,4 +1,4 @@
-"""A judge's certificate: its agreement with people, with other judges, and with itself under mutations."""
+"""A judge's certificate: its agreement with people, with other judges, and with itself on mutated answers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def make_certificate(
 
     Args:
         people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that each labelled case represents, if cases were sampled by disagreement.
+        weights: the number of cases that each labelled case represents, if people labelled disputed cases more often.
             Agreement beyond chance is then not measured, because the labelled cases are harder than all other cases.
     """
     random = people if not weights else {}
