@@ -23,6 +23,7 @@ from evalsuite.results.run_folders import (
     hash_baseline_files,
     list_changed_files,
 )
+from evalsuite.results.runs import load_run
 
 BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.
 USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables with the name of the user who started a CI job.
@@ -66,10 +67,15 @@ def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_promote(options: argparse.Namespace) -> int:
-    """Copy a run that passed into the baseline's folder, with its provenance."""
+    """Decide a run that passed once more, from its records, and copy it into the baseline's folder with its origin."""
+    from evalsuite.output.reports.write import make_report
+
     folder = find_run_folder(options.reports, options.name)
     info = folder.info()
     refuse_unfit_run(folder, info)
+    verdict = make_report(load_run(folder)).verdict
+    if verdict.status:
+        raise RunError(f"{folder.name} passed by its {SUMMARY}, but not by its records: {verdict.headline}")
     target = options.to or options.reports / "baseline"
     now = datetime.now(UTC)
     promoted = {"run": folder.name, "by": _find_user(), "when": now.isoformat(timespec="seconds"), "why": options.why}

@@ -362,8 +362,8 @@ class Ledger:
 
     async def reserve(self, amount: float) -> None:
         """Reserve a call's maximum cost; wait if only amounts reserved for calls in flight exceed the limit."""
-        while amount and self._is_over_limit(amount, *self._reserved):
-            if self._is_over_limit(amount, -self.elsewhere):
+        while amount and self._would_exceed_limit(amount, *self._reserved):
+            if self._would_exceed_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
@@ -379,7 +379,7 @@ class Ledger:
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
-    def _is_over_limit(self, *amounts: float) -> bool:
+    def _would_exceed_limit(self, *amounts: float) -> bool:
         """Tell whether payment of the given amounts would exceed the spend limit."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 

@@ -146,7 +146,7 @@ class OpenAIBackend:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
             raise make_error(status, {}, redact(read_server_message(content)), self.base_url, self._access.advice)
-        completion: Completion = self._choose_api(request)[1].read_answer(answer)
+        completion: Completion = self._choose_api(request)[1].parse_answer(answer)
         return completion
 
     def copy_without_size_limit(self) -> OpenAIBackend:

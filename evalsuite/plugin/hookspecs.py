@@ -54,7 +54,7 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
     """
 
 
-class HookWatchers:
+class HookCaller:
     """Calls evalsuite's hooks; an exception in an implementation is reported and has no other effect.
 
     Args:

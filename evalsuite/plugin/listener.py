@@ -101,7 +101,7 @@ class ReportListener:
 
     def _open_new_run(self) -> OpenRun:
         from evalsuite.engine.open_run import OpenRun
-        from evalsuite.plugin.hookspecs import HookWatchers
+        from evalsuite.plugin.hookspecs import HookCaller
 
         plan = self._list_planned_cases()
         selection = {
@@ -112,7 +112,7 @@ class ReportListener:
         if self._sent_plan is not None:
             # Free the plan's memory, because the journal now contains the plan.
             self._sent_plan = [], {}
-        order, watchers = self._list_planned_order(), HookWatchers(self._config)
+        order, watchers = self._list_planned_order(), HookCaller(self._config)
         return OpenRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
         )

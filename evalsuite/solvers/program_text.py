@@ -113,7 +113,7 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
             yield "\n".join(blocks[-MOST_BLOCKS:]), "joined"
     if bare and not (fenced or lenient):
         spans = "\n".join(_SPAN.findall(text))
-        yield from ((code, "bare") for code in (text, *_list_json_texts(text), spans) if code)
+        yield from ((code, "bare") for code in (text, *_list_json_strings(text), spans) if code)
         yield from ((code, "bare") for code in _list_code_parts(text))
 
 
@@ -139,7 +139,7 @@ def _remove_margin(code: str, margin: str) -> str:
     return "\n".join(lines)
 
 
-def _list_json_texts(text: str) -> list[str]:
+def _list_json_strings(text: str) -> list[str]:
     """List the string values of the answer's first JSON object, because one string may be a program."""
     try:
         found, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])

@@ -45,7 +45,7 @@ class Recording:
 
     def reply(self, request: str, question: str) -> str:
         """Find the user's first reply to a question about a request."""
-        key = _make_key(request, {"question": question})
+        key = _hash_call(request, {"question": question})
         if key not in self.calls.replies:
             raise self.lacks(f"the question {question!r}")
         return self.calls.replies[key]
@@ -88,7 +88,7 @@ class RecordedExecutor:
     _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        key = _make_key(document.origin, document.name, dict(arguments))
+        key = _hash_call(document.origin, document.name, dict(arguments))
         result = self.recording.find(self.request, self._made, key)
         self._made.append(key)
         if result.failed:
@@ -130,9 +130,9 @@ class _RecordedCalls:
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:
                 continue
             if event["tool"] == ASK_TO_USER.name:
-                self.replies.setdefault(_make_key(record["input"], event["arguments"]), event["observation"])
+                self.replies.setdefault(_hash_call(record["input"], event["arguments"]), event["observation"])
                 continue
-            key = _make_key(event["origin"], event["tool"], event["arguments"])
+            key = _hash_call(event["origin"], event["tool"], event["arguments"])
             episode.append((key, CallResult(event["observation"], event["failed"])))
             self.results.setdefault(key, []).append(episode[-1][1])
         if episode:
@@ -157,5 +157,5 @@ def _list_records(path: Path) -> Iterator[dict[str, Any]]:
         raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
 
 
-def _make_key(*call: Any) -> str:
+def _hash_call(*call: Any) -> str:
     return json.dumps(call, ensure_ascii=False, sort_keys=True)

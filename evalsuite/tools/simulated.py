@@ -42,7 +42,7 @@ class ObservationStore:
     def find(self, question: Any) -> str | None:
         try:
             rows = self._open_database().execute(
-                "SELECT observation FROM observations WHERE key = ?", (_make_key(question),)
+                "SELECT observation FROM observations WHERE key = ?", (_hash_question(question),)
             )
             row = rows.fetchone()
         except (sqlite3.Error, OSError) as error:
@@ -51,7 +51,7 @@ class ObservationStore:
 
     def keep(self, question: Any, observation: str) -> str:
         """Store an observation unless the question already has one; return the stored observation."""
-        row = (_make_key(question), _encode_canonically(question), observation)
+        row = (_hash_question(question), _encode_canonically(question), observation)
         try:
             with self._open_database() as connection:
                 connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
@@ -89,7 +89,7 @@ def _encode_canonically(question: Any) -> str:
     return json.dumps(question, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def _make_key(question: Any) -> str:
+def _hash_question(question: Any) -> str:
     return hashlib.sha256(_encode_canonically(question).encode()).hexdigest()
 
 

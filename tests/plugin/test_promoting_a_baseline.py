@@ -81,6 +81,18 @@ def test_a_run_that_is_red_or_not_whole_is_refused(
     assert not (baseline.path / "reports" / "baseline").exists()
 
 
+def test_a_run_whose_records_miss_a_gate_is_refused_though_its_summary_says_passed(
+    baseline: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file: Path = baseline.path / "reports" / "base" / "records.jsonl"
+    file.write_text(file.read_text("utf-8").replace('"exact_match":1.0', '"exact_match":0.0'), "utf-8")
+    (file.parent / "journal.sqlite").unlink()
+    capsys.readouterr()
+    assert promote("base") == 2
+    assert "base passed by its summary.json, but not by its records: a gate is missed" in capsys.readouterr().err
+    assert not (baseline.path / "reports" / "baseline").exists()
+
+
 def test_a_run_that_was_killed_is_refused(baseline: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     file: Path = baseline.path / "reports" / "base" / "run.json"
     info = json.loads(file.read_text("utf-8"))

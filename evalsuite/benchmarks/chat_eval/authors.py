@@ -112,13 +112,13 @@ def _read_setting(text: str, path: Path, name: str) -> AuthorsSetting:
         raise DatasetError(path, "agents", "no agent", "at least one agent")
     rule = read_field(environment, "rule", dict, path, "environment")
     at_once = read_field(rule, "order", dict, path, "rule").get("type") == "concurrent"
-    summary = _find_mapping(agents[0], "memory_manipulator").get("summary_template")
+    summary = _read_mapping(agents[0], "memory_manipulator").get("summary_template")
     turns = read_field(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
     debaters = [
         DebaterRole(read_field(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
         for agent in agents
     ]
-    llm = _find_mapping(agents[0], "llm")
+    llm = _read_mapping(agents[0], "llm")
     return AuthorsSetting(
         file=name,
         debaters=tuple(debaters),
@@ -133,7 +133,7 @@ def _read_setting(text: str, path: Path, name: str) -> AuthorsSetting:
     )
 
 
-def _find_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _read_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = agent.get(name)
     return value if isinstance(value, Mapping) else {}
 

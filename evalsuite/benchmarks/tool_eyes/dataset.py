@@ -33,7 +33,7 @@ RELEASED_MODES = ("released", "released_5shot")
 """The modes with the prompts and the formulas of the authors' released code."""
 
 
-def is_released(sample: Sample) -> bool:
+def uses_released_code(sample: Sample) -> bool:
     """Tell whether a sample uses the prompts and the scoring of the released code."""
     return sample.tags["mode"] in RELEASED_MODES
 

@@ -15,8 +15,8 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     RELEASED_MODES,
     is_finished,
     is_real_call,
-    is_released,
     read_steps,
+    uses_released_code,
 )
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Sample, Score, Transcript
@@ -47,7 +47,7 @@ class RuleScores:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         """Return `format_alignment`, `reality` and `finished`, each in [0, 1]."""
-        if is_released(sample):
+        if uses_released_code(sample):
             return released.compute_rule_scores(sample, transcript)
         return compute_rule_scores(sample, transcript)
 
@@ -60,7 +60,7 @@ class JudgedCapabilities:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Return scores in [0, 1] by name; see `judge_capabilities` in this module and in `released.py`."""
-        if is_released(sample) and self.released:
+        if uses_released_code(sample) and self.released:
             scores = await released.judge_capabilities(sample, transcript, judge, self.released)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
             return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))

@@ -81,7 +81,7 @@ class TableAligner:
         """The similarities by characters of all pairs of rows and of all pairs of columns."""
         short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
         columns = (list(zip(*side, strict=True)) for side in short)
-        return _measure_likeness(*short), _measure_likeness(*columns)
+        return _score_line_pairs(*short), _score_line_pairs(*columns)
 
     @cached_property
     def _likely_by_values(self) -> Floats:
@@ -148,7 +148,7 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
     return equal.astype(np.float64)
 
 
-def _measure_likeness(first: _Table, second: _Table) -> Floats:
+def _score_line_pairs(first: _Table, second: _Table) -> Floats:
     """Measure by how much each pair of lines exceeds the mean similarity of characters, in units of equal cells."""
     import numpy as np
 

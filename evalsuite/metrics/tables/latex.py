@@ -397,7 +397,7 @@ def read_latex(text: str) -> list[CellGrid]:
         token = source.tokens[place]
         while len(open_) > 1 and place >= open_[-1].end:
             open_.pop()
-        if token.kind == "begin" and token.value in TABULARS and not source.is_mention(place):
+        if token.kind == "begin" and token.value in TABULARS and not source.is_mentioned_begin(place):
             open_[-1].tables.append(len(tables))
             tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
             place, head = tables[-1].end, (0, 0)

@@ -204,7 +204,7 @@ class LatexSource:
     def _join_tokens(self, first: int, last: int) -> None:
         self.partner[first], self.partner[last] = last, first
 
-    def is_mention(self, place: int) -> bool:
+    def is_mentioned_begin(self, place: int) -> bool:
         """Tell whether a `begin` is only mentioned in prose, because it has neither an argument nor an end."""
         return self.find_group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 

@@ -91,10 +91,10 @@ def advise_on_loss(sight: DetectableLoss) -> str:
         if sight.epochs_needed:
             words += f", or {sight.epochs_needed} epochs in both runs"
         words += "."
-    return f"{words} {_make_advice(sight)}{fails}"
+    return f"{words} {_advise_on_epochs(sight)}{fails}"
 
 
-def _make_advice(sight: DetectableLoss) -> str:
+def _advise_on_epochs(sight: DetectableLoss) -> str:
     epochs = sight.loss_at_double_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."
