@@ -147,7 +147,7 @@ _ABOUT_ME = (
 _WHOLE = re.compile(
     rf"{_ABOUT_ME}(?:unknown|na|none|no answer|no idea|no clue|not available|uncertain|information not available"
     r"|unbekannt|(?:das ist )?nicht bekannt|keine ahnung|aucune idée|inconnue?|desconocid[oa]|ni idea|sconosciut[oa]"
-    r"|desconhecid[oa]|onbekend|geen idee|неизвестно|未知|不明|不清楚"
+    r"|desconhecid[oa]|onbekend|geen idee|неизвестно|bilinmiyor|okänt|tuntematon|neznámo|अज्ञात|未知|不明|不清楚"
     r"|it is unknown|(?:(?:it is|its|that is|thats) not|(?:it|that) isnt) known|cannot say|cant say|not known)"
 )
 _MAY_BE_NONE = re.compile(r"\bhow (?:many|much)\b|\bany\b", re.IGNORECASE)
@@ -166,15 +166,18 @@ _START = re.compile(
     r"|(?:it is|its) (?:not (?:publicly |widely )?(?:known|clear)|unclear|unknown)"
     r" (?:who|what|when|where|which|how|if)"
     r"|(?:ich |das )?weiß (?:ich |das |es )*(?:leider )?nicht|(?:je )?(?:ne )?sais pas|je lignore|(?:yo )?no (?:lo )?sé"
-    r"|(?:io )?non (?:lo )?so|(?:eu )?não sei|(?:ik )?weet (?:ik )?(?:het )?niet|(?:я )?не знаю"
-    r"|(?:ja )?nie wiem|لا (?:أعرف|أعلم))\b"
+    r"|(?:io )?non (?:lo )?so|(?:eu )?não sei|(?:ik )?weet (?:ik )?(?:het )?niet"
+    r"|(?:я )?(?:(?:этого )?не знаю|не уверена?|не могу (?:ответить|сказать))|(?:ja )?nie wiem"
+    r"|(?:bunu )?bilmiyorum|emin değilim|(?:jag |det )?vet (?:jag |det )*(?:tyvärr )?inte|(?:minä )?en (?:\w+ )?tiedä"
+    r"|(?:já )?(?:to )?(?:bohužel )?nevím|لا (?:أعرف|أعلم))\b"
     r"|(?:我)?不(?:知道|确定|確定)|(?:私は)?(?:分|わ)かりません|知りません|(?:잘 )?(?:모르겠(?:습니다|어요)|모릅니다)"
+    r"|(?:मुझे )?(?:नहीं पता|पता नहीं|नहीं मालूम)"
 )
 # Words that announce an answer after "not sure".
 _ATTEMPT = re.compile(
     r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have"
-    r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно)\b"
-    r"|但|可能|也许|也許|たぶん|おそらく"
+    r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно"
+    r"|ama|belki|kanske|mutta|ehkä|možná|asi)\b|लेकिन|शायद|但|可能|也许|也許|たぶん|おそらく"
 )
 # The end of an abstention's sentence, and the rest of the line. A comma counts as an end only after "unsure" or "not
 # sure", because "I'm sorry, I don't know" is a single abstention.
