@@ -121,11 +121,8 @@ def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[
     """Number the elements; `NOT_INDEXED` marks an element that `b` lacks or contains too often."""
     import numpy as np
 
-    if isinstance(a, str) and isinstance(b, str):
-        codes = [np.frombuffer(sequence.encode("utf-32-le"), dtype="<u4").astype(np.int64) for sequence in (a, b)]
-    else:
-        numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
-        codes = [np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)]
+    numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
+    codes = [np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)]
     counts = np.bincount(codes[1], minlength=max(int(np.max(code, initial=0)) for code in codes) + 1)
     counts[counts > frequent] = 0
     for code in codes:

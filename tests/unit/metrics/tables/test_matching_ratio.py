@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.metrics.tables import sequences
@@ -58,8 +58,10 @@ def test_the_ratio_of_unlike_sequences_is_difflibs(prediction: list[str], refere
     assert compute_matching_ratio(prediction, reference) == expected
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.text("ab\U0001f600", max_size=300), st.text("ab\U0001f600", max_size=300))
+@pytest.mark.usefixtures("way")
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text("\x02\x03ab\U0001f600", max_size=300), st.text("\x02\x03ab\U0001f600", max_size=300))
+@example("\x03", "\x02")  # Characters whose codes are as small as the number of characters.
 def test_strings_are_compared_character_by_character(prediction: str, reference: str) -> None:
     expected = difflib.SequenceMatcher(None, prediction, reference).ratio()
     assert compute_matching_ratio(prediction, reference) == expected
