@@ -29,6 +29,8 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s+(?=\[[A-Za-z ]{1,30}\])")
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 MOST_OBJECTS = 20
 BEGUN_OBJECT = re.compile(r"\{\s{0,20}\"[^}]*\Z")
+FRACTION = re.compile(r'("[\w -]{1,60}"\s{0,3}:\s{0,3})(\d{1,3}(?:\.\d{1,3})?\s?/\s?\d{1,3})(?=\s{0,20}[,}])')
+"""Matches a key of a JSON object and a value such as 9/10, which is not JSON without quotation marks."""
 
 LEAD = (
     r"(?:(?:so|thus|therefore|hence|overall|finally|in (?:conclusion|summary|short))[,:]? )?"
@@ -183,7 +185,7 @@ class AnswerForm(Generic[T]):
 
     def _split_answer(self, text: str) -> list[Item]:
         """Split an answer into its JSON objects and its lines, without Markdown decoration."""
-        text = TAG.sub(r"\n\1: \2\n", text)
+        text = FRACTION.sub(r'\1"\2"', TAG.sub(r"\n\1: \2\n", text))
         items: list[Item] = []
         at = 0
         for item, start, end in find_objects(text):

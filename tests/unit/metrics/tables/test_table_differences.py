@@ -148,6 +148,27 @@ def test_a_diff_of_two_tables_lists_the_cells_that_differ(tmp_path: Path, capsys
     assert "no cell differs" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("most", "listed"), [("0", 0), ("1", 1), ("9", 2)])
+def test_a_diff_lists_no_more_cells_than_wanted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], most: str, listed: int
+) -> None:
+    first, second = tmp_path / "a.md", tmp_path / "b.md"
+    first.write_text(ANSWER.replace("Otters | 4", "Otters | 5"))
+    second.write_text(WANTED)
+    assert main(["compare", "tables", str(first), str(second), "--most", most]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count(", not ") == listed
+    assert (f"... and {2 - listed} more (--most)" in shown) == (listed < 2)
+
+
+def test_a_negative_number_of_cells_to_list_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.md"
+    file.write_text(WANTED)
+    with pytest.raises(SystemExit):
+        main(["compare", "tables", str(file), str(file), "--most", "-1"])
+    assert "argument --most: '-1' is not a whole number of at least 0" in capsys.readouterr().err
+
+
 def test_a_page_of_many_diffs_names_each_pair(tmp_path: Path) -> None:
     pairs, page = tmp_path / "pairs.jsonl", tmp_path / "diffs.html"
     records = [{"id": name, "prediction": ANSWER, "reference": WANTED} for name in ("<first>", "second")]
