@@ -32,5 +32,5 @@ def find_builder_module(name: str) -> str:
 
 def run_build(options: argparse.Namespace) -> int:
     """Run the builder."""
-    build: Callable[[argparse.Namespace], int] = import_module(find_builder_module(options.builder)).run
+    build: Callable[[argparse.Namespace], int] = import_module(find_builder_module(options.builder)).run_build
     return build(options)

@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         step.set_defaults(step=run_step)
 
 
-def run_command(args: Namespace) -> int:
+def run_build(args: Namespace) -> int:
     """Run the step."""
     step: Callable[[Namespace], int] = args.step
     return step(args)
