@@ -216,22 +216,23 @@ REPEATS = frozenset({"n", "best_of", "num_return_sequences", "num_generations", 
 def bound_completion_tokens(request: Request) -> int:
     """Compute the maximum number of completion tokens from all limits anywhere in the request's body.
 
-    The largest nested limit is added to the largest limit of the body itself, because a nested limit may be a budget
-    for reasoning alone, such as `reasoning.max_tokens`. For a body without a limit, use the limit that
-    `limit_completion_tokens` adds.
+    The largest budget for reasoning is added to the largest limit. A nested limit counts as both, because it may limit
+    the answer, as `options.num_predict`, or its reasoning alone, as `reasoning.max_tokens`. For a body without a limit,
+    use the limit that `limit_completion_tokens` adds.
     """
     api = _find_api(request)
     if api == "embeddings":
         return 0
     body = _find_body(request)
     nested = list(_iterate_fields(list(body.values())))
-    limits = [_parse_limit(value) for name, value in body.items() if name in BOUNDS]
+    fields = [*body.items(), *nested]
+    limits = [_parse_limit(value) for name, value in fields if name in BOUNDS]
     if not any(_parse_limit(body.get(name)) for name in LIMITS[api]):
         limits.append(UNBOUNDED_ANSWER)
-    budgets = [_parse_limit(value) for name, value in nested if name in BOUNDS | BUDGETS]
-    budgets += [_parse_limit(body.get(name)) for name in BUDGETS]
-    answers = [_parse_limit(value) for name, value in (*body.items(), *nested) if name in REPEATS]
-    return (max(limits) + max(budgets)) * max(1, *answers, 1)
+    budgets = [_parse_limit(value) for name, value in nested if name in BOUNDS]
+    budgets += [_parse_limit(value) for name, value in fields if name in BUDGETS]
+    answers = [_parse_limit(value) for name, value in fields if name in REPEATS]
+    return (max(limits) + max(budgets, default=0)) * max(1, *answers, 1)
 
 
 def limit_completion_tokens(request: Request) -> Request:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.applications.case_api import CaseApi
@@ -320,6 +320,7 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
         return Completion("x", usage=Usage(1, 5, largest_answer(asked)))
 
     @given(params=FIELDS, extra=FIELDS, api=st.sampled_from([None, "responses"]))
+    @example(params={"thinking_budget": 20_000}, extra={"options": {"num_predict": 20_000}}, api=None)
     @settings(max_examples=60, deadline=None)
     def check(params: dict[str, Any], extra: dict[str, Any], api: str | None) -> None:
         async def main() -> float:
