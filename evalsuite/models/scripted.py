@@ -14,7 +14,7 @@ SCRIPT = "EVALSUITE_SCRIPT"  # Environment variable with the path of the script:
 IGNORANCE = "I do not know."
 
 
-def answer_from_script(messages: Sequence[Mapping[str, Any]]) -> str:
+def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the script's answer to the longest question that the conversation contains.
 
     Without a script, or if the conversation contains none of the questions, the answer is `I do not know.`
