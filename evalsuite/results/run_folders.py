@@ -204,17 +204,22 @@ def check_run_name(reports: Path, name: str, *, otherwise: str | None = None) ->
 
 def find_run_folder(reports: Path, name: str) -> RunFolder:
     """Find an earlier run's folder by its name, its path, or the path of a file in it; `last` is the newest run."""
+    folder = _find_folder(reports, name)
+    _refuse_links(folder)
+    return RunFolder(folder)
+
+
+def _find_folder(reports: Path, name: str) -> Path:
     if name != LAST:
         for path in (reports / name, Path(name)):
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
             if is_run_folder(folder):
-                _refuse_links(folder)
-                return RunFolder(folder)
+                return folder
     if name != LAST and _is_file(Path(name)):
         raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_start_times)
     if name == LAST and runs:
-        return RunFolder(next((folder for folder in reversed(runs) if not _is_partial_run(folder)), runs[-1]))
+        return next((folder for folder in reversed(runs) if not _is_partial_run(folder)), runs[-1])
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
     remedy = "name one of these or give a path" if runs else "run pytest first, or name another --reports folder"
     raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}; {remedy}")

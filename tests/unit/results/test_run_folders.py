@@ -92,6 +92,14 @@ def test_a_run_is_found_by_name_by_path_and_as_the_last_one(desk: Desk, monkeypa
     assert find_run_folder(desk.reports, "last").name == "a"
 
 
+@pytest.mark.parametrize("name", ["b", "last"])
+def test_a_run_that_contains_a_link_is_refused(desk: Desk, name: str) -> None:
+    desk.folder([], "b", started="2026-01-01T00:00:00+00:00")
+    (desk.reports / "b" / "report.md").symlink_to(desk.reports / "elsewhere.md")
+    with pytest.raises(RunError, match=r"report\.md is a link: a run has plain files only"):
+        find_run_folder(desk.reports, name)
+
+
 def test_of_two_runs_of_one_second_the_one_written_to_later_is_the_last(desk: Desk) -> None:
     for number, name in enumerate(["x-10", "x-9"]):
         folder = desk.folder([], name)
