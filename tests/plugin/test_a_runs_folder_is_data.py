@@ -105,20 +105,22 @@ def test_no_command_imports_a_file_that_came_with_a_run(artifact: Suite) -> None
         assert not (artifact.path / "sprung").exists(), command
 
 
+@pytest.mark.parametrize("file", ["run.json", "records.jsonl"])
 def test_no_command_writes_where_the_names_of_a_foreign_run_lead(
-    suite: Suite, tmp_path_factory: pytest.TempPathFactory
+    suite: Suite, file: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     suite.run("--run=own")
     suite.run("--run=art")
-    art, outside = suite.path / "reports" / "art", tmp_path_factory.mktemp("outside")
-    up = "../" * 6
-    for file, changes in (
-        ("run.json", {"started": f"{up}{outside}/started", "run": f"{up}outside", "model": f"{outside}/model"}),
-        ("records.jsonl", {"benchmark": f"{up}{outside}/x", "sample": str(outside), "tags": {str(outside): up}}),
-    ):
-        text = (art / file).read_text("utf-8")
-        lines = [json.loads(line) | changes for line in ([text] if file == "run.json" else text.splitlines())]
-        (art / file).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    outside = tmp_path_factory.mktemp("outside")
+    up = "../" * len(suite.path.parents) * 2
+    changes = {
+        "run.json": {"started": f"{up}{outside}/started", "run": f"{up}outside", "model": f"{outside}/model"},
+        "records.jsonl": {"benchmark": f"{up}{outside}/x", "sample": str(outside), "tags": {str(outside): up}},
+    }[file]
+    hostile = suite.path / "reports" / "art" / file
+    text = hostile.read_text("utf-8")
+    lines = [json.loads(line) | changes for line in ([text] if file == "run.json" else text.splitlines())]
+    hostile.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     for command in list_commands():
         main(command.split())
         assert not list(outside.iterdir()), command
