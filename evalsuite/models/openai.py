@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.machinery import PathFinder
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -42,12 +42,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-APIS = {
+
+class ApiFormat(Protocol):
+    """A module that writes the requests of an API and reads its answers."""
+
+    def build_body(self, request: Request, model: str) -> dict[str, Any]: ...
+
+    def parse_answer(self, answer: Any) -> Completion: ...
+
+
+APIS: Mapping[str, tuple[str, ApiFormat]] = {
     "chat": ("/chat/completions", chat_format),
     "embeddings": ("/embeddings", embeddings_format),
     "responses": ("/responses", responses_format),
 }
-"""For each value of the parameter `api`: the path, and the module that writes requests and reads answers."""
+"""For each value of the parameter `api`: the path and the format."""
 
 UNUSED_TYPES = frozenset({"openai.types", "openai.types.responses"})
 """Packages of openai with the classes of its typed layer, most of which no call of evalsuite needs."""
@@ -118,7 +127,7 @@ class OpenAIBackend:
         calls = self._calls or await self._open_client()
         return await calls.post_content(path, content, headers, query)
 
-    def _choose_api(self, request: Request) -> tuple[str, Any]:
+    def _choose_api(self, request: Request) -> tuple[str, ApiFormat]:
         name = str(request.params.get("api") or "chat")
         if name not in APIS:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
@@ -146,8 +155,7 @@ class OpenAIBackend:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
             raise make_error(status, {}, redact(read_server_message(content)), self.base_url, self._access.advice)
-        completion: Completion = self._choose_api(request)[1].parse_answer(answer)
-        return completion
+        return self._choose_api(request)[1].parse_answer(answer)
 
     def copy_without_size_limit(self) -> OpenAIBackend:
         """Return a backend for the same server without the usual limit on the size of answers, for files."""
