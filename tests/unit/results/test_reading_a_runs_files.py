@@ -94,3 +94,10 @@ def test_a_run_that_is_read_takes_less_than_a_kibibyte_a_case(desk: Desk) -> Non
     rows = {row.case: row for row in run.all_rows()}
     assert [rows[record.case].fingerprints for record in records] == [record.fingerprints for record in records]
     assert [rows[record.case] for record in records] == [Row.of(record) for record in records]
+
+
+def test_equal_facts_of_different_types_keep_their_types(desk: Desk) -> None:
+    facts: list[Any] = [1, 1.0, True, 1]
+    run = load_run(desk.folder([replace(desk.record(f"{place}"), facts={"x": x}) for place, x in enumerate(facts)]))
+    read = {row.case: row.facts["x"] for row in run.all_rows()}
+    assert [(type(x), x) for x in read.values()] == [(type(x), x) for x in facts]
