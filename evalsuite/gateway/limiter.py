@@ -244,7 +244,7 @@ class Limiter:
         if call is self.breaker.probe:
             self.breaker.probe = None
         self.places.release()
-        # Admit waiting calls only once a refused request counts as backing off, so that none overtakes this request.
+        # Admit waiting calls only once a refused request counts as backing off; before, they would overtake it.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)

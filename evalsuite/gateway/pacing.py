@@ -2,7 +2,7 @@
 
 Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
 itself, and the answers per second are measured. In a paced period, calls follow the inferred limit: calls at once if
-nearly all refusals came at one number of calls in service, else requests per second. A paced period ends when its
+nearly all refusals came at one number of calls in service, otherwise requests per second. A paced period ends when its
 answers fall behind those expected at the rate without pacing. The allowed shortfall is a share (`ALLOWED`) of the
 answers in the plain period, so pacing loses at most this share. A paced period also ends if pacing does not lower the
 share of refused calls.
@@ -26,8 +26,8 @@ HELD = 4
 CUT = 0.125  # Share by which a refusal lowers the limit. With a larger cut, the limit would recover too slowly.
 GROWTH, FROM_TIME = 100.0, 10.0
 """An answer raises the limit by ((answers + FROM_TIME * seconds since the last refusal) / GROWTH) squared. After a cut,
-16 answers restore a high limit, so about 6% are refused. At any rate, a limit that the server lifted is found within
-5 s, because a low rate would take a minute to grow by answers alone."""
+16 answers restore a high limit, so about 6% are refused. The seconds let a low limit grow within 5 s, because answers
+alone would take a minute."""
 
 REMEMBERED = 32  # Number of latest calls from which the share of refusals and the kind of limit are computed.
 MISFITS = 1 / 8

@@ -203,7 +203,7 @@ def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collec
 
 
 def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: bool) -> pytest.TestReport:
-    """Make the test report of a decision; pytest's short summary of failures shows only the report's line."""
+    """Make the test report of a decision; pytest's short summary shows `line` alone."""
     file, _, name = nodeid.partition("::")
     return pytest.TestReport(
         nodeid=nodeid,

@@ -28,7 +28,7 @@ class LazySample:
 
     @property
     def sample(self) -> Sample:
-        """The sample, created at first use."""
+        """The sample, created unless `make` still keeps it."""
         with _creation:
             sample = self._make(self.id)
         if sample.id != self.id:

@@ -172,7 +172,7 @@ class Execution:
         variables_lost: whether a session's process ended in this round, so that the next round starts without
             variables; always False for a program with a single round.
         tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
-        files: at most eight pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, 1 MiB together;
+        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, up to eight and 1 MiB together;
             figures that matplotlib still had open are included.
     """
 

@@ -123,7 +123,7 @@ class ProgramSolver:
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
-    # For each event loop and set of tables: a lock, and a list that contains the description after it is written.
+    # The description of each set of tables (in a list, empty until written) and its lock, by event loop and tables.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare_sample(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
