@@ -243,14 +243,15 @@ GRID_RULE = re.compile(r"(?=[^+]*\+)[|+]?[-=+:]+[|+]?")
 RULE_AROUND_SPAN = re.compile(r"\+[-=].*[-=]\+")  # A grid's rule, interrupted by a cell that spans several rows.
 GRID = re.compile(r"^[ \t]*[+\u251c\u255f\u2560\u255e\u2523\u2520][-=\u2500-\u256c]", re.MULTILINE)
 CORNER = re.compile(r"(?<=[-=:])\+|\+(?=[-=:])")
-RULE = re.compile(r"\s*(?=[^-=]*[-=]{2})[-=:|+ ]+")  # A grid's rule, or the line of dashes below a head.
+RULE = re.compile(r"\s*+(?=[^-=]*[-=]{2})[-=:|+ ]+")  # A grid's rule, or the line of dashes below a head.
 EDGE = re.compile(r"(?<![^-=: ])[|+](?![^-=: ])")
 FILLER = "\0"
 RULE_PART = re.compile(r"\+[-=:]+\+")
 POLARS_TYPE = re.compile(r"[iuf]\d{1,3}|str|bool|date|time|cat|enum|binary|null|object|[a-z]+\[.*\]")
 POLARS_SHAPE = re.compile(r"shape: \([\d_,]+, [\d_,]+\)")
 DOUBLE_BARS = re.compile(r"\|\|(?:[^|]+\|\|)+")  # A table row in Jira's or MoinMoin's markup.
-CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|(?<!\\)\$[^$]*\$")  # A piece of code, or a formula.
+CODE = re.compile(r"(?<!`)(`{1,9})(?!`).*?(?<!`)\1(?!`)|(?<!\\)\$[^$]*\$")
+"""A piece of code, or a formula; nine lengths of quotation marks bound the number of searches to the end of a line."""
 TEXTILE = re.compile(r"\|[_<>=]+\. ")  # The start of a cell in Textile, with its alignment.
 BOX_BARS = "│┃┆┇┊┋╎╏║╽╿"
 BAR = re.compile(f"[|{BOX_BARS}]")
@@ -395,9 +396,9 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 def _escape_inner_bars(lines: list[str]) -> list[str]:
     """Escape the bars that are not below a bar or corner of the rules (or of the head), if all lines are aligned."""
     for written in (lines, list(map(_fill_wide_characters, lines))):
-        rules = [line for line in written if RULE.fullmatch(line)] or written[:1]
-        edges = {edge.start() for line in rules for edge in EDGE.finditer(line)}
-        rows = [line for line in written if line not in rules]
+        rules = list(filter(RULE.fullmatch, written)) or written[:1]
+        edges = {edge.start() for line in set(rules) for edge in EDGE.finditer(line)}
+        rows = set(written).difference(rules)
         bars = BARE_BAR_OR_CORNER if "+" in rules[0] else BARE_BAR
         if (
             len(edges) >= rules[0].count("|")
@@ -499,9 +500,8 @@ SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 
 RULER = re.compile(r" *(?:={2,}|-{2,})(?: +(?:={2,}|-{2,}))+ *")  # A rule of reStructuredText's simple tables.
 LONE_RULE = re.compile(r"\s*([-=~\u2500\u2501\u2550])\1\1(?:\1| )*")  # A rule below a head or between rows.
-ASCIIDOC = re.compile(
-    r'^(?:\[[^\n]*?cols="([^"\n]*)"[^\n]*\n(?:\.[^\n]*\n)?)?\|={3,}\n(.*?)^\|={3,}', re.MULTILINE | re.DOTALL
-)
+ASCIIDOC = re.compile(r"^(?:\[([^\n]*)\n(?:\.[^\n]*\n)?)?\|={3,}\n(.*?)^\|={3,}", re.MULTILINE | re.DOTALL)
+COLUMNS = re.compile(r'cols="([^"]*)"')
 ASCIIDOC_BAR = re.compile(r"(?:^|(?<=\s))[<>^.+\d*a-z]*(?<!\\)\|", re.MULTILINE)
 CSV_TABLE = re.compile(
     r"^[ \t]*\.\. csv-table::.*\n(?:[ \t]+:(?!header:).*\n)*[ \t]+:header:(.*)\n(?:[ \t]+:.*\n)*\s*\n"
@@ -594,9 +594,11 @@ def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 def _read_asciidoc(text: str) -> Iterator[CellGrid]:
     """Read the tables of AsciiDoc; the columns are counted in the attributes, or else in the first line of cells."""
-    for columns, body in ASCIIDOC.findall(text):
+    for attributes, body in ASCIIDOC.findall(text):
+        columns = COLUMNS.search(attributes)
         cells = list(map(normalise_text, ASCIIDOC_BAR.split(body)[1:]))
-        width = columns.count(",") + 1 if columns else len(ASCIIDOC_BAR.findall(body.strip().split("\n")[0]))
+        head = body.strip().partition("\n")[0]
+        width = columns[1].count(",") + 1 if columns and columns[1] else len(ASCIIDOC_BAR.findall(head))
         if width and len(cells) % width == 0:
             yield CellGrid(tuple(tuple(cells[at : at + width]) for at in range(0, len(cells), width)))
 

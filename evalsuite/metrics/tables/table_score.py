@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 12  # Version of the score's definition, increased whenever a score can change.
+VERSION = 13  # Version of the score's definition, increased whenever a score can change.
 
 
 @dataclass(frozen=True)

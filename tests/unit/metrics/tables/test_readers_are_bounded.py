@@ -92,3 +92,17 @@ def test_an_enormous_answer_scores_zero_and_an_enormous_reference_is_an_error_th
     if kind != "a million columns":  # This table is blank.
         with pytest.raises(ScoringError, match="at most 1,000,000 characters and 100,000 cells"):
             table_score(SMALL, ENORMOUS[kind])
+
+
+HOSTILE = {
+    "runs of backticks of all lengths": SMALL + "| " + " | ".join("`" * length for length in range(1, 600)) + " |\n",
+    "attributes of AsciiDoc": "|===\n[" + 'cols="a"' * 30_000 + "\n",
+    "rules of a grid": "+--+--+\n| a|b |\n" * 12_000,
+    "spaces before a row": SMALL + " " * 200_000 + "| x |\n",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_text_that_is_searched_to_its_end_from_each_place_is_scored(kind: str) -> None:
+    """A search that grows with the square of the length would take minutes here, or hours."""
+    assert table_score(HOSTILE[kind], SMALL).value < 1.0
