@@ -81,13 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequ
         parser.add_argument(*(flags or [name]), help=text, **more)
 
 
-def read_count(text: str) -> int:
-    """Read an argument that is a whole number of at least 0."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return int(text)
-
-
 def make_declarations(code: Path | None) -> Declarations:
     """Return the declarations of installed packages and of the test files that the user names."""
     if code is not None and not code.exists():

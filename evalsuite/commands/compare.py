@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands import add_arguments, make_declarations, print_lines, read_count
+from evalsuite.commands import add_arguments, make_declarations, print_lines
 from evalsuite.commands.score import read_table, score_pair, show_score, write_page
 from evalsuite.core.errors import RunError, escape_for_terminal
+from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.case_block import add_baseline_answer, format_case_block
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
@@ -64,7 +65,7 @@ def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     --answers  also show each case's question and answers
     --most N   number of cases to list (default: 50)
     """
-    add_arguments(parser, table, most=(read_count, 50))
+    add_arguments(parser, table, most=(make_int_parser(0), 50))
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -117,7 +118,7 @@ def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
     --format --any-order --html
     --most N     number of cells to list (default: 50)
     """
-    add_arguments(parser, table, first=Path, second=Path, most=(read_count, 50))
+    add_arguments(parser, table, first=Path, second=Path, most=(make_int_parser(0), 50))
 
 
 def run_table_diff(options: argparse.Namespace) -> int:
