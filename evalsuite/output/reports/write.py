@@ -143,11 +143,12 @@ def format_comment(report: RunReport) -> str:
 def format_heading(verdict: Verdict, model: str | None) -> str:
     """Write the report's first lines: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape_markdown(model or 'no model')}: {verdict.headline}"]
-    # State a gate's verdict alone, because the table of gates gives the reason.
-    gates = {
-        f"gate {each.gate.text}: {each.reason}": f"gate {each.gate.text}: {each.verdict}" for each in verdict.decisions
-    }
-    reasons = [*dict.fromkeys(gates.get(line, line) for line in verdict.reasons), *verdict.remarks]
+    reasons = [*verdict.reasons, *verdict.remarks]
+    # State a gate's verdict alone if the table of gates is short, because it gives the reason.
+    if len(verdict.decisions) <= MOST_REASONS:
+        names = [(each, f"gate {each.gate.text}: ") for each in verdict.decisions]
+        short = {name + each.reason: name + each.verdict for each, name in names}
+        reasons = list(dict.fromkeys(short.get(line, line) for line in reasons))
     # Shorten each reason to one line, because a reason may quote a server's error page.
     lines += [f"- {escape_markdown(shorten_to_ends(line, LONGEST_REASON))}" for line in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
