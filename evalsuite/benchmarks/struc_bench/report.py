@@ -5,11 +5,13 @@ Each function states which table or figure of the paper (arXiv 2309.08963) it ma
 
 from __future__ import annotations
 
+import csv
 import math
 from collections import Counter
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
@@ -49,6 +51,8 @@ RANKED_BY = "table_score"
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}
 """Decimal places of metrics that are not shares: marks from 0 to 10, log probabilities, regression outputs."""
+PUBLISHED = Path(__file__).parent / "data" / "published.csv"  # The paper's Table 2, as printed.
+PERCENT = ("bleu", "rouge_l_unstemmed", "bertscore", "bleurt")  # Metrics that the paper multiplies by 100.
 SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 
 
@@ -159,7 +163,9 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _make_share_columns([heading])
     note = (
         "SacreBLEU is computed over all outputs at once; the other values are means over outputs. All values are in "
-        "percent, except the P-Score (0 to 10), BARTScore (nats per token) and BLEURT."
+        "percent, except the P-Score (0 to 10), BARTScore (nats per token) and BLEURT. Rows marked as published: the "
+        "paper's Table 2 (NAACL 2024, page 15). They do not compare with this run's rows: items and prompts differ, "
+        "GPT-3.5 gave the P-Scores, and the released scripts apply BARTScore to two fixed sentences."
     )
     for written, name in FORMAT_NAMES.items():
         tallies = [(line.label, line.tally.where(format=written)) for line in lines]
@@ -169,8 +175,18 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             if len(tally)
         ]
         if rows:
-            yield Table(name, columns, rows, note)
+            paper = ([model, None, *values] for model, values in _read_published(name, METRICS))
+            yield Table(name, columns, [*rows, *paper], note)
             note = ""  # The note is shown only below the first table.
+
+
+def _read_published(name: str, metrics: Iterable[str]) -> Iterator[tuple[str, list[float | None]]]:
+    """Read the paper's values of `metrics` for each of its models; None where the paper has no such metric."""
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            values = [float(row[key]) / (100 if key in PERCENT else 1) if key in row else None for key in metrics]
+            if row["format"] == name:
+                yield f"{row['model']} (published)", values
 
 
 def _estimate_metric(tally: Tally, metric: str) -> Cell:
@@ -190,13 +206,17 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
         ]
         for name, label, tally in _list_formats(lines)
     ]
+    names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
+    rows += [[name, model, *values, None] for name in names for model, values in _read_published(name, RELEASED)]
+    rows.sort(key=lambda row: names.index(str(row[0])))  # The sort is stable: published rows follow this run's.
     columns = [
         Column("Format"), Column("Run"), Column("Content (sum)", "number", 3), Column("Format (sum)", "number", 3),
         Column("No score", "count"),
     ]  # fmt: skip
     note = (
         "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
-        "3), format at most 4 (HTML 3). No score: markup that those scripts cannot read."
+        "3), format at most 4 (HTML 3). No score: markup that those scripts cannot read. Rows marked as published: the "
+        "paper's Table 2, over other items and prompts."
     )
     return Table("H-Score as released", columns, rows, note)
 

@@ -28,6 +28,8 @@ SCORES = {
     "coverage": 1.0,
 }
 
+OTHERS = ("GPT-NeoX-20B", "GPT-3.5", "Vicuna-13B", "fine-tuned LLaMA-7B", "LLaMA-7B")  # Beside GPT-4.
+
 
 def row(sample: str, outcome: Outcome = "passed", mode: str = "direct", **more: Any) -> Row:
     tags = {"format": sample.split("-", maxsplit=1)[0], "mode": mode, "cluster": sample}
@@ -70,7 +72,26 @@ def test_each_format_that_was_asked_has_a_block_with_a_row_a_run() -> None:
     block = table(section, "HTML")
     assert [cells(block, place)["ROUGE-L, stemmed"] for place in (0, 1)] == [0.25, 0.75]
     assert [cells(block, place)["Run"] for place in (0, 1)] == ["one", "two"]
-    assert len(table(section, "LaTeX").rows) == 1
+    assert [line[0] for line in table(section, "LaTeX").rows if "published" not in str(line[0])] == ["one"]
+
+
+def test_the_paper_s_table_2_follows_the_runs_of_each_format_in_the_same_units() -> None:
+    section = make_report([view([row("html-000"), row("latex-000", h_content_released=1.0, h_format_released=2.0)])])
+    found = {line[0]: cells(table(section, "HTML"), place) for place, line in enumerate(table(section, "HTML").rows)}
+    # Tang et al., NAACL 2024, Table 2, HTML: GPT-4 | 79.25 | 85.95 | 97.22 | -1.31 | 41.59 | 9.17 | 9.62 | 1.15 | 2.29
+    assert list(found.pop("GPT-4 (published)").values())[1:] == [
+        None, pytest.approx(0.7925), None, pytest.approx(0.8595), pytest.approx(0.9722), -1.31, pytest.approx(0.4159),
+        9.17, 9.62,
+    ]  # fmt: skip
+    assert list(found) == ["model", *(f"{name} (published)" for name in OTHERS)]
+    assert "do not compare" in table(section, "LaTeX").note
+    released = table(section, "H-Score as released").rows
+    assert [line[:2] for line in released][6:9] == [
+        ["LaTeX", "LLaMA-7B (published)"],
+        ["HTML", "model"],
+        ["HTML", "GPT-NeoX-20B (published)"],
+    ]
+    assert ["HTML", "GPT-4 (published)", 1.15, 2.29, None] in released
 
 
 def test_an_error_is_no_output_and_no_score() -> None:
