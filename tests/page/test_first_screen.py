@@ -9,11 +9,14 @@ from evalsuite.decisions.history import track_metrics
 from evalsuite.output.reports.compare import write_history
 from evalsuite.output.reports.section import Column, Section, Table
 from evalsuite.results.runs import INSTALLED, load_run
+from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from evalsuite.output.reports.section import Cell
 
 
 def test_a_missed_gate_is_the_verdict(make_run: Any, open_page: Any, make_record: Any) -> None:
@@ -51,6 +54,21 @@ def test_a_run_without_gates_shows_no_empty_list_of_them(make_run: Any, open_pag
     page = open_page(make_run("plain", [make_record("fr")]))
     assert page.locator("h1").inner_text() == "Passed"
     assert page.locator("#part-gates").count() == 0
+
+
+def test_a_report_s_table_of_four_intervals_shows_its_last_column_at_1200_pixels(
+    make_run: Any, open_page: Any, make_record: Any, monkeypatch: Any
+) -> None:
+    heads = [Column(title) for title in ("Format", "Run", "Outputs")]
+    heads += [Column(title, "percent", 1) for title in ("Table score", "Content", "Form", "Compiles")]
+    line: list[Cell] = ["Raw text", "function:app:answer", "4", *[Estimate(0.851, 0.282, 1.0)] * 4]
+    section = Section("Struc-Bench", [Table("Table score", heads, [line])])
+    monkeypatch.setattr("evalsuite.output.reports.report.make_generic_section", lambda *_: section)
+    page = open_page(make_run("wide", [make_record("fr")]), "#report")
+    page.set_viewport_size({"width": 1200, "height": 800})
+    region = page.locator("#section-struc-bench .scrolled")
+    assert region.evaluate("region => region.scrollWidth - region.clientWidth") == 0
+    assert region.locator("td").last.inner_text().split() == ["85.1", "[28.2,", "100.0]"]
 
 
 def test_what_the_report_folds_is_closed_on_the_page(

@@ -48,8 +48,13 @@ function tableBlock({ title, columns, rows, note }) {
   return el("div", { class: "block" }, title ? el("h3", {}, title) : null,
     scrolled(el("table", { class: "figures" },
       el("thead", {}, el("tr", {}, columns.map((column, place) => el("th", { scope: "col", class: side(place) }, column.title)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) => el("td", { class: side(place) }, cell))))))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) => el("td", { class: side(place) }, keepInterval(cell)))))))),
     note ? el("p", { class: "note" }, plainProse(note)) : null);
+}
+
+/** Lets a narrow cell break between a value and its interval, and never within the interval. */
+function keepInterval(cell) {
+  return cell.replace(/(\[[^\]\s]+), (?=[^\s\]]+\]$)/, "$1,\u00a0");
 }
 
 function passageBlock({ title, text, folded }) {
