@@ -21,6 +21,7 @@ ATTEMPTS = 6  # Maximum calls per request if answers are lost or unreadable, bec
 FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """Maximum seconds to wait after the first failure (doubled after each further one), and its limit: the openai package's
 values. A refused request that is paced waits at most PACED_WAIT, so that others are tried before it."""
+SPREAD = 0.25  # From a request's second refusal on, its told wait is longer by up to this share, or FIRST_WAIT.
 
 
 class Retries:
@@ -49,7 +50,10 @@ class Retries:
             return wait
         self.refusals += 1
         told = getattr(error, "retry_after", None)
-        wait = wait if told is None else told
+        if told is not None:
+            # Requests that were told the same wait would come back together, and be refused together again.
+            spread = min(FIRST_WAIT, SPREAD * told) if self.refusals > 1 else 0.0
+            wait = told + random.uniform(0.0, spread)  # noqa: S311 - jitter, not a secret
         now = self._clock()
         self._deadline = self._deadline or (now if dry_since is None else dry_since) + self._patience
         if now + wait > self._deadline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -198,7 +199,26 @@ def test_refusals_for_asking_too_often_are_waited_out_and_are_no_failed_attempts
         return answer
 
     assert virtual(main()) == ANSWER
-    assert backend.times[:4] == [0.0, 5.0, 10.0, 15.0]
+    waits = [later - earlier for earlier, later in itertools.pairwise(backend.times)]
+    assert waits[0] == 5.0
+    assert all(5.0 <= wait <= 5.0 + FIRST_WAIT for wait in waits[1:])
+
+
+def test_requests_that_are_refused_again_after_the_same_told_wait_do_not_come_back_together(
+    house: House, virtual: Virtual
+) -> None:
+    backend = house.Backend(script(*[RateLimited("429", 1.0)] * 6, ANSWER))
+
+    async def main() -> None:
+        gateway = house.gateway(backend)
+        await asyncio.gather(*(gateway.ask(house.request(str(number))) for number in range(3)))
+        await gateway.aclose()
+
+    virtual(main())
+    assert backend.times[:6] == [0.0] * 3 + [1.0] * 3
+    again = backend.times[6:]
+    assert len(set(again)) == 3
+    assert all(2.0 <= time <= 2.25 for time in again)
 
 
 def test_a_pause_that_a_server_asks_for_is_told_of_while_it_lasts(house: House, virtual: Virtual) -> None:
