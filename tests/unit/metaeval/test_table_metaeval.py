@@ -7,8 +7,9 @@ import math
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import evalsuite
 from evalsuite.cli import main
@@ -22,7 +23,7 @@ from evalsuite.metaeval.agreement import (
 )
 from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
 from evalsuite.metrics.tables import read_wanted
-from evalsuite.stats.correlation import PairResamples
+from evalsuite.stats.correlation import RESAMPLES, PairResamples
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
 ROWS = (("name", "points"), ("Ann", 12), ("Bob", 31))
@@ -168,6 +169,37 @@ def test_outputs_of_one_reference_have_no_interval() -> None:
     assert math.isfinite(line.agreement["Pearson"].value)
     assert math.isnan(line.agreement["Pearson"].low)
     assert math.isnan(line.agreement["Kendall within"].high)
+
+
+def test_intervals_equal_those_of_an_independent_bootstrap_over_references() -> None:
+    draw, outputs, drawn = np.random.default_rng(29), 6, 600
+    groups = [range(place, place + outputs) for place in range(0, 20 * outputs, outputs)]
+    human = draw.integers(0, 11, 20 * outputs).astype(float)
+    metrics = {
+        name: human + np.repeat(draw.normal(0, spread, 20), outputs) + draw.normal(0, 2, len(human))
+        for name, spread in (("table_score", 2.0), ("teds", 5.0))  # References differ, so they are drawn whole.
+    }
+    resamples = draw.integers(0, 20, (drawn, 20))
+
+    def measure_resamples(values: np.ndarray) -> np.ndarray:
+        pairs = [[(one, two) for one in group for two in group if human[one] > human[two]] for group in groups]
+        kendalls = np.array([kendalltau(values[group], human[group]).statistic for group in groups])
+        right = np.array([sum(values[one] > values[two] for one, two in group) for group in pairs])
+        ordered = right[resamples].sum(axis=1) / np.array(list(map(len, pairs)))[resamples].sum(axis=1)
+        at = [[place for chosen in resample for place in groups[chosen]] for resample in resamples]
+        of_all = [[test(values[each], human[each]).statistic for each in at] for test in (pearsonr, spearmanr)]
+        return np.array([*of_all, kendalls[resamples].mean(axis=1), ordered])
+
+    first, other = map(measure_resamples, metrics.values())
+    rated = [RatedTable("", str(place // outputs), "html", rating) for place, rating in enumerate(human)]
+    score, teds = compute_agreements(rated, {name: list(values) for name, values in metrics.items()})
+    for expected, found in ((first, score.agreement), (other, teds.agreement), (first - other, teds.behind)):
+        for column, interval in zip(expected, found.values(), strict=True):
+            for share, end in ((0.025, interval.low), (0.975, interval.high)):
+                # Four standard errors of a quantile's rank, of the independent draws and of the metric's own.
+                error = 4 * math.sqrt(share * (1 - share) * (1 / drawn + 1 / RESAMPLES))
+                low, high = np.quantile(column, [max(0.0, share - error), min(1.0, share + error)])
+                assert low <= end <= high
 
 
 def test_a_constant_metric_has_no_correlation_and_orders_half_of_the_pairs() -> None:
