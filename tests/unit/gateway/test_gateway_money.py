@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,18 @@ from hypothesis import strategies as st
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.case_model import CaseModel
+from evalsuite.batches import backend as batches
+from evalsuite.batches.backend import BatchBackend, PendingBatches
+from evalsuite.batches.server import BatchState
 from evalsuite.core.errors import BackendUnavailable, RequestRefused, SpendLimitReached
 from evalsuite.core.types import Completion, Message, Request, Usage
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, bound_prompt_tokens
+from evalsuite.journal.batches import StoredBatches
+from evalsuite.journal.database import Database
 from evalsuite.models import chat_format, responses_format
+from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
 from evalsuite.service.clients import ANYBODY, ASKING, Clients, SharedLedger
 from evalsuite.service.server import GatewayServer
@@ -29,6 +36,9 @@ from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from tests.unit.gateway.conftest import House, Virtual
 
 
@@ -263,13 +273,11 @@ FIELDS = st.dictionaries(
 )
 
 
-def largest_answer(asked: Request) -> int:
+def largest_answer(body: dict[str, Any], *, responses: bool) -> int:
     """What a server may write that reads every bound leniently, and the largest of several.
 
     It writes the reasoning that it is granted beside the answer, and as many answers as any field names.
     """
-    api = asked.params.get("api")
-    body = (responses_format if api == "responses" else chat_format).build_body(asked, "m")
 
     def number(value: Any) -> float:
         try:
@@ -282,7 +290,7 @@ def largest_answer(asked: Request) -> int:
         found = [(group, place.rpartition(".")[2]) for place, group in groups.items() if isinstance(group, dict)]
         return [number(group[name]) for group, name in found if group.get(name) is not None]
 
-    limits = ("max_output_tokens",) if api == "responses" else ("max_tokens", "max_completion_tokens")
+    limits = ("max_output_tokens",) if responses else ("max_tokens", "max_completion_tokens")
     named = listed(*limits, "n_predict", "options.num_predict", "generationConfig.maxOutputTokens")
     budgets = listed(
         *("reasoning.max_tokens", "thinking.budget_tokens", "thinking_budget", "chat_template_kwargs.thinking_budget"),
@@ -308,25 +316,74 @@ def write_body(path: str, params: dict[str, Any]) -> bytes:
     return json.dumps(QUESTIONS[path] | further).encode()
 
 
+class ServerOfBatches:
+    """Completes each batch with answers that are as long as the bodies of the uploaded lines allow."""
+
+    def __init__(self, write: Callable[[dict[str, Any], bool], int]) -> None:
+        self._write = write
+        self._files: dict[str, bytes] = {}
+
+    async def upload(self, name: str, content: bytes) -> str:
+        self._files[name] = content
+        return name
+
+    async def create_batch(self, file: str, path: str, _mark: str) -> BatchState:
+        self._files["answers"] = b"".join(map(self._answer_line, self._files[file].splitlines()))
+        return BatchState("batch", "completed", 1, 1, ("answers",), ())
+
+    def _answer_line(self, line: bytes) -> bytes:
+        sent = json.loads(line)
+        responses = sent["url"].endswith("/responses")
+        written = self._write(sent["body"], responses)
+        message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
+        said: dict[str, Any] = {"status": "completed", "output": [message], "choices": [{"message": {"content": "x"}}]}
+        usage = {"prompt_tokens": 5, "completion_tokens": written, "input_tokens": 5, "output_tokens": written}
+        response = {"status_code": 200, "body": said | {"usage": usage}}
+        return json.dumps({"custom_id": sent["custom_id"], "response": response}).encode() + b"\n"
+
+    async def fetch(self, file: str) -> bytes:
+        return self._files[file]
+
+    async def aclose(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize("path", ["", *QUESTIONS])
-@pytest.mark.parametrize("service", [False, True])
+@pytest.mark.parametrize("way", ["direct", "service", "batch"])
 def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
-    virtual: Virtual, path: str, *, service: bool
+    virtual: Virtual, path: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = []
 
-    def write(asked: Request) -> Completion:
-        sent.append(asked)
-        return Completion("x", usage=Usage(1, 5, largest_answer(asked)))
+    def write(body: dict[str, Any], responses: bool) -> int:  # noqa: FBT001 - a callback
+        sent.append(body)
+        return largest_answer(body, responses=responses)
+
+    def answer(asked: Request) -> Completion:
+        responses = asked.params.get("api") == "responses"
+        body = (responses_format if responses else chat_format).build_body(asked, "m")
+        return Completion("x", usage=Usage(1, 5, write(body, responses)))
+
+    monkeypatch.setattr(batches, "BatchServer", lambda _: ServerOfBatches(write))
+    numbers = itertools.count()
+
+    @contextmanager
+    def open_backend() -> Iterator[Any]:
+        if way != "batch":
+            yield ScriptedBackend(answer)
+            return
+        with closing(Database(tmp_path / str(next(numbers)))) as database:
+            server = OpenAIBackend("http://127.0.0.1:1/v1")
+            yield BatchBackend(server, "gpt-test", StoredBatches(database), PendingBatches())
 
     @given(params=FIELDS, extra=FIELDS, api=st.sampled_from([None, "responses"]))
     @example(params={"thinking_budget": 20_000}, extra={"options": {"num_predict": 20_000}}, api=None)
     @settings(max_examples=60, deadline=None)
     def check(params: dict[str, Any], extra: dict[str, Any], api: str | None) -> None:
-        async def main() -> float:
+        async def main(backend: Any) -> float:
             store: Any = MemoryStore()  # It has no tool calls.
+            service = way == "service"
             ledger = SharedLedger(2.0, (ANYBODY,), {}) if service else Ledger(2.0)
-            backend = ScriptedBackend(write)
             gateway = Gateway(lambda *_: backend, store, Limiter(8, clock=now), ledger, PRICES, clock=now)
             ASKING.set(ANYBODY)
             upstreams = Upstreams(["gpt-test"], [])
@@ -339,9 +396,11 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
                         await door.answer("POST", path, write_body(path, params | extra))
                     else:
                         await asker.ask(replace(request, epoch=epoch))
+            await gateway.aclose()
             return ledger.paid.cost
 
-        assert virtual(main()) <= 2.0
+        with open_backend() as backend:
+            assert virtual(main(backend)) <= 2.0
 
     check()
     assert sent
