@@ -178,12 +178,16 @@ class Quota:
     Args:
         client: the client whose limits apply.
         clock: returns the time in seconds.
+        earlier: the calls of the last minute before a restart, oldest first: seconds since each, and its tokens.
     """
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: Client, clock: Callable[[], float] = time.monotonic, earlier: Iterable[tuple[float, float]] = ()
+    ) -> None:
         self._client, self._clock = client, clock
         self._turn = asyncio.Lock()  # Admits requests in order of arrival.
-        self._sent: deque[list[float]] = deque()  # The time and the tokens of each request in the last minute.
+        # The time and the tokens of each request in the last minute.
+        self._sent = deque([clock() - seconds, tokens] for seconds, tokens in earlier)
 
     async def admit_request(self) -> list[float]:
         """Wait until the client may send one more request; return the request's entry, which `record_tokens` needs."""

@@ -178,6 +178,16 @@ class PostgresStore:
         rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - DEAD)
         return {client: float(reserved) for client, reserved in rows}
 
+    def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
+        now = time.time()
+        rows = self._run_statement(
+            "SELECT sent, coalesce(prompt_tokens + completion_tokens, 0) FROM attempts "
+            "WHERE client = %s AND sent > %s AND state <> 'refused' ORDER BY sent",
+            client,
+            now - seconds,
+        )
+        return [(now - sent, float(tokens)) for sent, tokens in rows]
+
     def _compute_oldest_time(self) -> float:
         """Return the earliest time of an answer that may still be used."""
         return 0.0 if self._max_age is None else time.time() - self._max_age

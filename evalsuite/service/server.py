@@ -23,7 +23,7 @@ from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReac
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
 from evalsuite.gateway.gateway import GRACE
-from evalsuite.service.clients import ASKING, Quota, ShareUsedUp, is_loopback
+from evalsuite.service.clients import ASKING, MINUTE, Quota, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -153,7 +153,9 @@ class GatewayServer:
     ) -> None:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local, self._audit = local, audit
-        self._quotas = {client.name: Quota(client) for client in clients.known}
+        self._quotas = {
+            client.name: Quota(client, earlier=store.read_latest_calls(client.name, MINUTE)) for client in clients.known
+        }
         self.counts = AnswerCounts()
 
     def make_runner(self) -> web.AppRunner:

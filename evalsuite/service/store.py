@@ -32,6 +32,9 @@ class ServiceStore(Store, Protocol):
     def read_reserved_elsewhere(self) -> dict[str, float]:
         """Return the part of `paid`, by client, that is reserved for calls in flight at other gateways."""
 
+    def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
+        """List a client's calls within the last `seconds`, oldest first: the seconds since each, and its tokens."""
+
     def check_health(self) -> None:
         """Check whether the store answers."""
 
@@ -55,6 +58,12 @@ SELECT command, coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 FROM attempts JOIN sessions ON sessions.id = session GROUP BY command
 """
 """Amount that each client paid, plus the greatest possible bill of calls that were never answered."""
+
+
+LATEST = """
+SELECT sent, coalesce(prompt_tokens + completion_tokens, 0) FROM attempts JOIN sessions ON sessions.id = session
+WHERE command = ? AND sent > ? AND state <> 'refused' ORDER BY sent
+"""
 
 
 class SqliteStore(Answers):
@@ -97,6 +106,10 @@ class SqliteStore(Answers):
     def read_reserved_elsewhere(self) -> dict[str, float]:
         """Return nothing, because no other gateway uses this file."""
         return {}
+
+    def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
+        now = time.time()
+        return [(now - sent, tokens) for sent, tokens in self._database.read_rows(LATEST, client, now - seconds)]
 
     def get(self, key: str) -> Completion | None:
         """See `Answers.get`; an expired answer counts as missing."""

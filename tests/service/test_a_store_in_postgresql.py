@@ -55,6 +55,17 @@ def test_an_answer_is_read_by_every_gateway_as_it_was_put(open_store: Callable[.
     assert other.get("k") == one.get("k") == ANSWER
 
 
+def test_another_gateway_lists_the_latest_calls_that_were_not_refused(open_store: Callable[..., PostgresStore]) -> None:
+    store = open_store()
+    store.note_end(store.note_sent("k"), "answered", ANSWER.usage)
+    store.note_end(store.note_sent("l"), "refused")
+    store.note_sent("m")
+    latest = open_store().read_latest_calls(ANYBODY.name, 60.0)
+    assert [tokens for _, tokens in latest] == [15.0, 0.0]
+    assert all(0.0 <= seconds < 60.0 for seconds, _ in latest)
+    assert store.read_latest_calls("another", 60.0) == store.read_latest_calls(ANYBODY.name, 0.0) == []
+
+
 def test_a_damaged_answer_is_not_there(open_store: Callable[..., PostgresStore], database: str) -> None:
     store = open_store()
     asyncio.run(store.put("k", REQUEST, ANSWER))

@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Usage
+from evalsuite.gateway.gateway import Gateway
+from evalsuite.gateway.limiter import Limiter
+from evalsuite.models.credentials import Secret
 from evalsuite.service import server
 from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import MINUTE, Client, Clients, Quota
+from evalsuite.service.clients import ASKING, MINUTE, Client, Clients, Quota
+from evalsuite.service.store import SqliteStore
+from evalsuite.service.upstreams import Upstreams
+from tests.unit.gateway.conftest import ScriptedBackend, echo, request
 
 TOKEN = "token-of-the-ci-server"
 
@@ -64,6 +70,39 @@ def test_a_client_without_limits_never_waits(monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(1000):
         quota.record_tokens(asyncio.run(quota.admit_request()), 10**6)
     assert clock.now == 0
+
+
+class WaitsError(Exception):
+    """Raised in place of a wait."""
+
+
+@pytest.mark.parametrize("limits", [{"max_rpm": 2}, {"max_tpm": 30}])
+def test_a_restarted_gateway_counts_the_calls_of_the_last_minute(
+    limits: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client("ci", Secret(TOKEN), **limits)
+
+    async def run_gateway(*texts: str) -> None:
+        ASKING.set(client)
+        store = SqliteStore(tmp_path / "store.sqlite", [client], None)
+        gateway = Gateway(lambda *_: ScriptedBackend(echo), store, Limiter(8))
+        try:
+            service = server.GatewayServer(gateway, store, Clients([client]), Upstreams(["gpt-test"], []), local=True)
+            for text in texts:
+                await service.ask(request(text))
+        finally:
+            await gateway.aclose()
+
+    async def wait(_: float) -> None:
+        raise WaitsError
+
+    monkeypatch.setattr(asyncio, "sleep", wait)
+    asyncio.run(run_gateway("1"))
+    asyncio.run(run_gateway("2"))
+    with pytest.raises(WaitsError):
+        asyncio.run(run_gateway("3"))
+    monkeypatch.setattr(server, "MINUTE", 0.0)
+    asyncio.run(run_gateway("3", "4"))
 
 
 def test_each_request_has_a_line_without_its_text(start_gateway: Any, chat_server: Any, tmp_path: Path) -> None:
