@@ -113,7 +113,6 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
 
 
 def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sample]:
-    """Read the samples of a multi-turn category."""
     truth = {
         read_field(record, "id", str, path, place): read_field(record, "ground_truth", list, path, place)
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import pkgutil
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -29,8 +30,6 @@ from evalsuite.tools.execution import CallFault, Registry, ToolDocument
 from evalsuite.tools.worlds import World, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
 
 MOST_STEPS = 21  # Maximum model messages per request; the leaderboard stops after the 21st message with a call.

@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from keyword import iskeyword
@@ -34,8 +35,6 @@ from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program
 from evalsuite.solvers.single_call import GenerateSolver, generate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     Item = Mapping[str, Any]
     TableReader = Callable[[Path], Mapping[str, TableFile]]
 

@@ -53,7 +53,7 @@ class BuildProgress:
 
 @contextmanager
 def open_build_folder(target: Path) -> Iterator[Path]:
-    """Provide a private folder beside a target for the block, and remove the folder afterwards, on SIGTERM too.
+    """Open a private folder beside the target for the body of the `with`, and remove it afterwards, even on SIGTERM.
 
     The folder's name is fixed, so the next build clears the files of a build that was killed.
     """
@@ -82,7 +82,7 @@ def open_build_folder(target: Path) -> Iterator[Path]:
 
 
 def write_atomically(text: str, target: Path, folder: Path) -> None:
-    """Write a text to a draft in the folder, then rename the complete draft to the target on the same disk."""
+    """Write a draft in the folder, then rename it to the target, so that the target is never incomplete."""
     draft = folder / target.name
     try:
         with draft.open("w", encoding="utf-8", newline="\n") as file:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from argparse import _ActionsContainer  # Base class of argparse's parsers and argument groups.
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.settings import OPTIONS, Settings, read_settings
 
 if TYPE_CHECKING:
-    from argparse import _ActionsContainer  # Base class of argparse's parsers and argument groups.
-    from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
-
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.gateway.handle import ModelHandle
@@ -88,7 +87,7 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
         return open_gateway(settings, Answers.open(store))
 
     async def close_store(gateway: Gateway) -> bool:
-        # Wait briefly for pending calls, because they cost money; store their answers, and cancel the other calls.
+        # Wait briefly for pending calls and store their answers, because they cost money; then cancel the other calls.
         await gateway.aclose()
         with closing(Answers.open(store, read_only=True)) as answers:
             return len(answers) == 0

@@ -18,8 +18,7 @@ DELIMITERS = ",;\t|"
 def format_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a CSV sheet for people; escape texts that a spreadsheet would run as formulas."""
     stream = io.StringIO()
-    # Spreadsheets recognise UTF-8 by its byte order mark.
-    stream.write("\ufeff")
+    stream.write("\ufeff")  # Spreadsheets recognise UTF-8 by its byte order mark.
     csv.writer(stream).writerows([columns, *(map(escape_formula, row) for row in rows)])
     return stream.getvalue().encode("utf-8", "replace").decode()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -10,8 +11,6 @@ from evalsuite.core.errors import JudgeError, RequestRefused
 from evalsuite.core.types import Message, TokenLogprob
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
 
 T = TypeVar("T")
@@ -63,7 +62,7 @@ async def ask_until_parsed(
 
 
 def read_nonempty_text(text: str) -> str:
-    """Return a judge's text; raise ValueError if it is empty."""
+    """Return a judge's text without surrounding blanks; raise ValueError if the text is empty."""
     if not text.strip():
         raise ValueError("it is empty.")
     return text.strip()
@@ -88,7 +87,7 @@ async def collect_vote(
 
     Args:
         skip: the number of messages at the beginning of the log to leave out.
-        place: further facts about every message of the log, such as the order of the answers.
+                place: further facts to add to every message of the log, such as the order of the answers.
     """
 
     def label_log(log: Sequence[Mapping[str, Any]]) -> Log:
@@ -110,7 +109,7 @@ def join_logs(votes: Iterable[Vote[Any]]) -> Log:
 class StructuredAnswers:
     """Sends a JSON schema with every question, and remembers which servers refused a schema."""
 
-    # Models whose server refused a schema; later questions to these models are sent without a schema.
+    # Models whose server refused a schema; later requests to these models have no schema.
     refused: set[str] = field(default_factory=set)
 
     async def ask_with_schema(
@@ -128,8 +127,7 @@ class StructuredAnswers:
             try:
                 return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
             except RequestRefused:
-                # Retry without a schema; if the server refused for another reason, the server will refuse this request,
-                # too.
+                # Retry without a schema. If the server refused for another reason, the retry raises the same error.
                 self.refused.add(model.name)
         return await ask_until_parsed(model, prompt, parse, **options)
 
@@ -157,15 +155,15 @@ L = TypeVar("L", bound=LoggedJudgement)
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Wait for all calls; if some failed, raise the error of the first failed call in the given order.
 
-    A task group would cancel the other calls after the earliest failure. `wait_for_all` lets every call end, so that
-    the reported error and the cost do not depend on the order in which servers answer.
+    A task group would cancel the remaining calls after the earliest failure. Here all calls end, so the reported error
+    and the cost do not depend on the order in which servers answer.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     return [_raise_if_failed(result) for result in results]
 
 
 async def collect_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
-    """Return the readable judgements (at least `quorum`; all if it is None), and the messages of all calls."""
+    """Return the readable judgements and the log of all calls; `quorum` (None: all) judgements must be readable."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]

@@ -57,18 +57,16 @@ class Criteria(Protocol):
 
     def write_request(self) -> str:
         """Write the question and the requested form of the answer."""
-        ...
 
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the answer."""
-        ...
 
     def read_answer(self, text: str) -> Reading: ...
 
 
 @dataclass(frozen=True, slots=True)
 class YesNo:
-    """One question; the value is 1.0 for yes and 0.0 for no."""
+    """One yes/no question; the value is 1.0 for yes and 0.0 for no."""
 
     question: str
     worst, best = 0.0, 1.0
@@ -92,12 +90,13 @@ class YesNo:
 
 @dataclass(frozen=True, slots=True)
 class Template(OnScale):
-    """The whole prompt of a judge that was trained on this prompt, and a reader of the judge's answers."""
+    """The whole prompt of a judge that was trained on this prompt, and the parser of the judge's answers."""
 
     text: str  # The prompt, in which each `{name}` is replaced by the section with this name.
     low: int
     high: int
-    reader: str | Callable[[str], float] | None = None  # A parser, or a pattern whose last match has the score.
+    # A parser, or a pattern whose last match contains the score; None reads the answer like a `Likert` answer.
+    reader: str | Callable[[str], float] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.reader, str) and re.compile(self.reader).groups != 1:
@@ -114,7 +113,7 @@ class Template(OnScale):
         return {}
 
     def write_prompt(self, parts: Sequence[tuple[str, str]]) -> str:
-        """Write the prompt; the texts of a numbered section are joined in order."""
+        """Write the prompt; sections such as `passage 1` and `passage 2` share the placeholder `{passage}`."""
         known = self.list_sections()
         texts: dict[str, list[str]] = {}
         for part, text in parts:
@@ -137,7 +136,7 @@ class Template(OnScale):
 
 @dataclass(frozen=True, slots=True)
 class OrCannotTell:
-    """Criteria for which the judge may also answer that it cannot tell; the value is then NaN."""
+    """Criteria that also let the judge answer that it cannot tell; the value is then NaN."""
 
     criteria: Criteria
 
@@ -151,7 +150,7 @@ class OrCannotTell:
         return make_object_schema(**{**schema["properties"], key: either})
 
     def _get_value_key(self) -> str:
-        """Return the name of the JSON schema's last property, which contains the judgement."""
+        """Return the name of the schema's last property, which contains the judgement."""
         return str(list(self.criteria.make_schema()["properties"])[-1])
 
     def read_answer(self, text: str) -> Reading:
@@ -223,7 +222,7 @@ class Each(OnScale):
         )
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Separate the items' texts from the other sections; return None if one call judges all items."""
+        """Return the other sections and the items' texts; return None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None
@@ -265,7 +264,7 @@ class Each(OnScale):
 
 
 def _find_list(text: str, key: str) -> list[Any] | None:
-    """Find the list under a key of a JSON object; None if objects contradict each other, or the text retracts one."""
+    """Return the list under a key of a JSON object; None if several lists differ or later text retracts a list."""
     text = remove_reasoning(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -280,7 +279,7 @@ def _compute_average_precision(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Items(OnScale):
-    """Requests a list of items, such as the claims of an answer; the items become the names in `Reading.parts`."""
+    """Requests a list of items, such as the claims of an answer; the keys of `Reading.parts` are the items."""
 
     item: str
     section: str
@@ -326,7 +325,7 @@ NUMBERED = re.compile(
 class Checklist:
     """Weighted yes/no questions; the value is the weight answered yes, divided by the sum of positive weights.
 
-    A negative weight penalizes a fault: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench, arXiv
+    A negative weight penalises a fault: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench, arXiv
     2505.08775, section 3).
     """
 
@@ -483,7 +482,7 @@ def make_criteria(
     scale: tuple[int, int] | None = None,
     anchors: Mapping[int, str] | None = None,
 ) -> Criteria:
-    """Convert the criteria of a case (a question, a list, weights or a tree) to `Criteria`; see `rubric`."""
+    """Convert a question, a list, a mapping of weights, or a tree to `Criteria`; see `rubric`."""
     if isinstance(criteria, str):
         if scale or anchors:
             low, high = scale or (min(anchors or ()), max(anchors or ()))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges.asking import make_number_schema, make_object_schema
 from evalsuite.judges.judgements import (
     CANNOT_TELL,
     PREFERENCE,
+    Lead,
     Opinion,
     PairVerdict,
     average_scores,
@@ -28,16 +30,11 @@ from evalsuite.judges.parsing import (
     remove_reasoning,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from evalsuite.judges.judgements import Lead
-
 T = TypeVar("T")
 TEXT = {"type": "string"}
 NO_SYNONYMS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SCORE_SYNONYMS = ("score", "rating", "mark", "grade", "result")
-"""Synonyms that judges write for `score` if only one score was requested."""
+"""Labels that judges write instead of `score` if only one score was requested."""
 
 VERDICT_LABELS = (
     *("verdict", "winner", "better answer", "better one", "best answer", "preferred answer"),
@@ -51,7 +48,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     )
     for number, letter, place in (("1", "a", "first"), ("2", "b", "second"))
 }
-"""For each label of the scores of two answers, the synonyms that judges write instead of the label."""
+"""The labels for the scores of two answers, each with the synonyms that judges write instead."""
 
 _NOUN = r"(?:answer|assistant|response|model|option|candidate)"
 _WINS = (
@@ -72,7 +69,6 @@ CANNOT_TELL_PATTERN = (
 )
 CHOICES: ChoiceValue[PairVerdict] = ChoiceValue({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
 CHOICES_OR_NONE: ChoiceValue[PairVerdict] = ChoiceValue({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
-PLAIN = ("1", "2", "tie")  # The three verdicts between which the judge chooses.
 
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,
@@ -81,7 +77,7 @@ LEVELS: Mapping[str, float] = {
     "2 better": 0.25,
     "2 much better": 0.0,
 }
-"""The five verdicts that a prompt offers, each with its preference for the first answer."""
+"""The five verdicts that a prompt offers; each number is the preference for the first answer."""
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
 GRADES: ChoiceValue[float | str] = ChoiceValue(
     {
@@ -102,7 +98,7 @@ class Reading:
 
     value: float  # The value; NaN if the judge cannot tell.
     reason: str  # The judge's reason, in one line.
-    parts: Mapping[str, float] = field(default_factory=dict)  # The value of each criterion, claim or turn, by name.
+    parts: Mapping[str, float] = field(default_factory=dict)  # The values of the criteria, claims or turns, by name.
 
     @property
     def decided(self) -> bool:
@@ -111,7 +107,7 @@ class Reading:
 
 
 class OnScale:
-    """Criteria whose scale consists of whole numbers, of which the lowest is the worst."""
+    """Criteria on a scale of whole numbers, whose lowest number is the worst."""
 
     __slots__ = ()
     low: int
@@ -195,7 +191,7 @@ def parse_aspect_scores(
 ) -> dict[str, float]:
     """Read the score of each aspect, in the aspects' order, from lines with their names or from a JSON object.
 
-    If only one score was requested, the answer may omit its label, or write `score` or a synonym instead.
+    If only one score was requested, its label may be missing, or may be `score` or a synonym.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
@@ -247,7 +243,7 @@ class ScoresForm:
 
 @dataclass(frozen=True, slots=True)
 class PairedScores:
-    """Scores of two answers; the answer with the higher mean is better, and equal means are a tie."""
+    """Scores of two answers; the answer with the higher mean score is better, and equal means are a tie."""
 
     aspect: Likert = QUALITY
     compares = True
@@ -281,7 +277,7 @@ class ChoiceForm:
     aspect: Likert = QUALITY
     cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may answer that it cannot tell.
     compares = True
-    words: ClassVar[tuple[str, ...]] = PLAIN
+    words: ClassVar[tuple[str, ...]] = ("1", "2", "tie")
 
     def write_task(self) -> str:
         if self.aspect == QUALITY:
@@ -308,7 +304,7 @@ class ChoiceForm:
 
 @dataclass(frozen=True, slots=True)
 class GradedChoice(ChoiceForm):
-    """A choice of the better answer, with a degree; the score is the mean preference for the first answer (0 to 1)."""
+    """A choice of the better answer by degree; the score is the mean preference for the first answer (0 to 1)."""
 
     words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import TokenLogprob
 
@@ -39,22 +38,22 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """The expected value of a score under the judge's distribution of scores."""
+    """The expected value of a score, given the judge's probability of each score."""
 
     score: float  # The expected score, on the aspect's scale.
-    method: str  # The source of the distribution: `logprobs` or `samples`.
+    method: str  # The source of the probabilities: `logprobs` or `samples`.
     mass: float  # The total probability of all scores before scaling to 1; for samples, the share of readable samples.
     log: Log
 
     def make_facts(self) -> dict[str, Any]:
-        """Return data for a record's facts: `method`, `mass`, and `little` if the scores' total probability is low."""
+        """Return facts for a record: `method`, `mass`, and `little` if the total probability of the scores is low."""
         little = {"little": True} if self.mass < LOW_MASS else {}
         return {"method": self.method, "mass": self.mass, **little}
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer separately; of two answers, the answer with the higher score is better."""
+    """Scores each aspect of each answer in a separate call; of two answers, the answer with the higher score wins."""
 
     # The aspects to score, on scales of one-digit numbers, so that each score is one token.
     aspects: tuple[Likert, ...] = (FIVE_POINTS,)
@@ -62,7 +61,7 @@ class Weighted:
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
-    # requests the steps once, because the steps are the same for every case.
+    # requests the steps once, because every case uses the same steps.
     steps: bool = False
 
     def __post_init__(self) -> None:
@@ -134,8 +133,7 @@ async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspe
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Use samples, because some servers refuse log-probabilities. If the server had another reason, it refuses the
-        # requests for samples, too.
+        # The caller then draws samples, because some servers refuse log-probabilities.
         return None
     weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
@@ -169,12 +167,12 @@ def drop_reasoning_tokens(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLog
 
 
 def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) -> tuple[float, float] | None:
-    """Compute the expected score and the total probability of all scores, from the alternatives of the score's token.
+    """Compute the expected score and the total probability of all scores, from the alternatives to the score's token.
 
-    The result is None if no token is a score, or if all scores have a probability of zero.
+    The result is None if no token is a score, or if the probability of every score is zero.
     """
     scores = [token for token in logprobs if _read_token_score(token.token, aspect) is not None]
-    # Prefer tokens that equal the parsed score, because an answer may contain other numbers, such as a list number.
+    # Prefer a token that equals the parsed score, because an answer may contain other numbers, such as list numbers.
     matching = [token for token in scores if _read_token_score(token.token, aspect) == score] or scores
     if not matching:
         return None

@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import DatasetError, ScoringError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evalsuite.core.types import Sample
 
 OF_COMPARISONS: Mapping[str, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 LABELS: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, **OF_COMPARISONS}
-"""Words that are accepted as labels, with their numbers."""
+"""The words that are labels, each with its number."""
 
 
 def parse_label(label: Any) -> float | None:
@@ -39,7 +38,7 @@ def make_people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the facts' entry `people`: each score's human `label`, and how to compare score and label; {} without any.
+    """Return the fact `people`: each score's human `label`, and how to compare it with the score; {} without labels.
 
     If `nominal` is true, scores are categories rather than points on a scale.
     """
@@ -81,7 +80,7 @@ def _get_sample_label(sample: Sample, label: Any) -> float:
 
 
 def read_sheet(path: Path) -> dict[str, float]:
-    """Read the labels in one sheet, by case name; rows without a label are left out."""
+    """Read a sheet's labels, keyed by case; rows without a label are left out."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -106,7 +105,7 @@ def read_sheet(path: Path) -> dict[str, float]:
 
 
 def read_weights(path: Path) -> dict[str, float]:
-    """Read each case's weight (the number of cases that it represents) from a sheet; empty if all weights are equal."""
+    """Read each case's weight (the number of cases that it represents) from a sheet; empty without weights."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
     weights: dict[str, float] = {}

@@ -1,10 +1,11 @@
-"""A judge's opinions (parsed judgements) and ballots (an opinion with judge and order), and their combination."""
+"""A judge's opinions (parsed judgements) and ballots (opinions with judge and order), and how they are combined."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -15,16 +16,14 @@ from evalsuite.judges.asking import AGAIN, Log, Vote, require_quorum
 from evalsuite.judges.prompts import JudgedInput, mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
 
 PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
-PREFERENCE = "preference"  # The name of a comparison's score: the preference for the first of two answers, from 0 to 1.
+PREFERENCE = "preference"  # The score of a comparison: the preference for the first of two answers, from 0 to 1.
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-# Each signature contains this version. Increase the version if the code that reads or combines answers changes. A
-# change of prompts needs no new version, because signatures also contain the prompts.
+# Part of every signature. Increase the version if the code that reads or combines answers changes. A changed prompt
+# needs no new version, because signatures also contain the prompts.
 VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
@@ -54,7 +53,7 @@ class Ballot:
     judge: str  # The debater's name or, without a panel, the number of the repetition.
     model: str
     swapped: bool  # Whether the second answer was shown first.
-    opinion: Opinion  # The opinion, in which `first` is the case's first answer, even if the judge saw it second.
+    opinion: Opinion  # Here `first` is the case's first answer, even if the judge saw the second answer first.
 
     def encode_ballot(self) -> dict[str, Any]:
         """Return the ballot as JSON data for a case's facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
@@ -83,7 +82,7 @@ class Assessment:
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def encode_assessment(self) -> dict[str, Any]:
-        """Return JSON data for records: `verdict`, `calls`, `ballots`, facts, and `cut_off` if answers were cut off."""
+        """Return JSON data for records: `verdict`, `calls`, `ballots`, further facts, and `cut_off` if not zero."""
         ballots = [ballot.encode_ballot() for ballot in self.ballots]
         facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
         return facts | make_cut_off_fact(self.log)
@@ -99,8 +98,7 @@ class Judge(Protocol):
     """A method of judging: one or several judgements of one model, or a panel."""
 
     def list_prompts(self) -> Sequence[str]:
-        """List the sentences of the prompts without the judged texts, for the judge's signature."""
-        ...
+        """List the prompts' sentences, without the judged texts, for the judge's signature."""
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
 
@@ -111,25 +109,20 @@ class Form(Protocol):
     @property
     def compares(self) -> bool:
         """Whether the form judges two answers, which may be shown in either order."""
-        ...
 
     def write_task(self) -> str: ...
 
     def write_request(self, lead: Lead = "Reply") -> str:
         """Write the task and the form of the answer; if `lead` is `End`, only the last lines must have this form."""
-        ...
 
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of an answer that contains only the judgement."""
-        ...
 
     def parse_opinion(self, text: str) -> Opinion:
-        """Parse the opinion, in which `first` means the answer that was shown first."""
-        ...
+        """Parse an opinion; here `first` means the answer that was shown first."""
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions, in which `first` means the answer that is first in the case."""
-        ...
+        """Combine several opinions; here `first` means the case's first answer."""
 
 
 def find_majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
@@ -155,7 +148,7 @@ def average_scores(mappings: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballot]:
-    """Make a ballot of each readable vote; `swapped` tells whether the judges saw the second answer first."""
+    """Make a ballot of each readable vote; `swapped` means that the judges saw the second answer first."""
     return [
         Ballot(vote.judge, vote.model, swapped, vote.value.exchange_answers() if swapped else vote.value)
         for vote in votes
@@ -165,7 +158,7 @@ def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballo
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """The judgements for one order of the answers: readable ballots, a message per unreadable ballot, and the log."""
+    """The ballots for one order of the answers, a message per unreadable ballot, and the log."""
 
     ballots: tuple[Ballot, ...]
     problems: tuple[str, ...]
@@ -175,8 +168,7 @@ class RoundResult:
 def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
     """Combine the ballots for all orders of the answers into one result.
 
-    Both orders have equal weight even if ballots are missing, because each order corrects the position bias of the
-    other order.
+    Both orders have equal weight even if ballots are missing, because the two orders cancel each other's position bias.
 
     Args:
         rounds: the judgements, one round per order.
@@ -194,12 +186,12 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
 
 
 def has_majority_verdict(verdicts: int, judgements: int) -> bool:
-    """Tell whether more than half of the readable judgements have a verdict, so that there is a result."""
+    """Tell whether more than half of the readable judgements have a verdict."""
     return 2 * verdicts > judgements
 
 
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
-    """Declare a score, and the metric for the share of cases without a verdict; see `COUNTED_APART`."""
+    """Declare a score, and the metric that counts cases without a verdict; see `COUNTED_APART`."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 
@@ -213,9 +205,8 @@ def _combine_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
 def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     """Write a text that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
-    Two signatures are equal if the same models get the same prompts and the answers are read in the same way. The hash
-    covers the models, the run's parameters (without secrets such as keys), `content`, and the sentences that all judges
-    share.
+    Two signatures are equal if the same models get the same prompts and answers are read in the same way. The hash
+    covers the models, the run's parameters (without secrets), `content`, and the sentences that all judges share.
 
     Args:
         models: the judge's models; empty if the model under test itself judges.
@@ -233,7 +224,7 @@ def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = No
 
 
 def write_stable_repr(settings: Any) -> str:
-    """Return a repr without memory addresses, because addresses differ in every process."""
+    """Return a repr without memory addresses, because addresses differ between processes."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 
 

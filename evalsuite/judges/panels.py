@@ -1,4 +1,4 @@
-"""Panels: debaters speak in turns; in the last turn, each gives a judgement, and the scores are averaged.
+"""Panels: debaters speak in turns, then each gives a judgement in the last turn, and the scores are averaged.
 
 The protocol follows Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
 2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is evalsuite's own.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -19,8 +20,6 @@ from evalsuite.judges.judgements import Assessment, Ballot, Form, RoundResult, c
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections, write_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
 
 T = TypeVar("T")
@@ -41,7 +40,7 @@ SUMMARY_PROMPT = (
 
 @dataclass(frozen=True, slots=True)
 class DebaterRole:
-    """A debater.
+    """A member of a panel.
 
     Attributes:
         name: the name that the other debaters see.
@@ -73,8 +72,8 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
     """Make a panel's debaters, each with a unique name.
 
     Args:
-        roles: names or roles in the order of speaking, or a number; a number beyond the predefined roles repeats these
-            roles. A name that is not predefined becomes the description of a role.
+        roles: names or roles in the order of speaking, or a number. A number takes the predefined roles, repeatedly if
+            there are fewer. A name that is not predefined becomes the description of a role.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")
@@ -111,7 +110,7 @@ class Wording:
     def write_prompt(
         self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
     ) -> list[Message]:
-        """Write a prompt for one debater, who sees the earlier speeches `heard`, each with its speaker."""
+        """Write a prompt for one debater; `heard` has the speeches that the debater sees, each with its speaker."""
         sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
         judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
@@ -139,7 +138,7 @@ class Panel:
 
     form: Form
     debaters: tuple[DebaterRole, ...]  # The debaters, in the order of speaking.
-    strategy: Strategy = "one_by_one"  # The rule for the order of speaking and for the speeches that each debater sees.
+    strategy: Strategy = "one_by_one"  # Determines the order of speaking, and the speeches that each debater sees.
     turns: int = 2  # The number of turns, including the judgement.
     swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
     summarizer: str | None = None  # The model that writes summaries; None means the judge model.
@@ -147,7 +146,7 @@ class Panel:
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
-    # Whether each debater also votes secretly after each turn except the last, to show changes of opinion.
+    # Whether each debater also votes secretly after each turn except the last, to record changes of opinion.
     interim: bool = False
     wording: Wording | None = field(default=None, repr=False)  # Writes the prompts; None means the default prompts.
 
@@ -194,7 +193,7 @@ class Debate:
     log: list[Mapping[str, Any]] = field(default_factory=list)  # All messages, in order.
 
     def __post_init__(self) -> None:
-        """Begin the log with the answers and, only for the first of two orders, with the debaters' system messages."""
+        """Begin the log with the answers; the log of the first order also has the debaters' system messages."""
         place = {"model": "", "order": self._name_order(), "turn": 0}
         self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.format_parts()})
         for debater in () if self.swapped else self.panel.debaters:
@@ -202,7 +201,7 @@ class Debate:
             self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
 
     async def run_debate(self) -> RoundResult:
-        """Run the debate; if it ends in a `JudgeError`, the result has no ballots."""
+        """Run the debate; after a `JudgeError`, the result has no ballots."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._run_turn(turn)
@@ -260,7 +259,7 @@ class Debate:
     ) -> Vote[T]:
         options = {"attempts": self.panel.attempts, **options, **self.panel.params}
         call = ask_until_parsed(model, prompt, parse, **options)
-        # Leave the prompt out of the log, because the debate's log already contains the prompt's parts.
+        # Omit the prompt from the log, because the debate's log already contains its parts.
         return await collect_vote(call, speaker, model, skip=len(prompt), order=self._name_order(), turn=turn)
 
     def _name_order(self) -> str:
@@ -268,7 +267,7 @@ class Debate:
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
-    """Shuffle the speeches with a seed from these arguments, so that the order is the same on every machine."""
+    """Shuffle the speeches with a seed from these arguments, so that all machines get the same order."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     mixed = list(parts)
     random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable

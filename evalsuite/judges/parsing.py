@@ -1,10 +1,9 @@
 """Reads judges' answers by one rule: only text in the requested form counts as a statement.
 
-A statement is a JSON field, or a line of the form `label: value`, possibly followed by a reason. Synonyms
-must match completely: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8
-lines long` are not. A form with one value must be at the beginning or the end of the answer, because text in
-the middle may be a quotation. All statements must agree. Any other answer raises ValueError, and the judge is
-asked again.
+A statement is a JSON field, or a line of the form `label: value`, possibly followed by a reason. Synonyms must match
+completely: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8 lines long` are not. A
+form with one value must be at the beginning or the end of the answer, because text in the middle may be a quotation.
+All statements must agree. Any other answer raises ValueError, and the judge is asked again.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall
 """Matches words that suggest that another verdict follows."""
 
 
-Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether this part is quoted.
+Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether it is a quotation.
 
 
 class MissingStatementError(ValueError):
@@ -74,20 +73,17 @@ class MissingStatementError(ValueError):
 
 
 class AnswerValue(Protocol[T_co]):
-    """The set of values that a field of a form may have."""
+    """The values that a field of a form may have."""
 
     @property
     def pattern(self) -> str:
-        """The regular expression that matches the texts to pass to `read_value`."""
-        ...
+        """The regular expression of the texts that `read_value` reads."""
 
     def read_value(self, text: str) -> T_co | None:
         """Read a value; None if the whole text is not a value."""
-        ...
 
     def is_clear_before(self, why: str) -> bool:
-        """Tell whether a value stays unambiguous if the judge's reason follows it in the same text."""
-        ...
+        """Tell whether a value stays unambiguous with this reason after it."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ class NumberValue:
 
 @dataclass(frozen=True)
 class ChoiceValue(Generic[T]):
-    """A value with one of several meanings; each meaning has a regular expression for its synonyms."""
+    """One of several meanings; each meaning has a regular expression for its synonyms."""
 
     options: Mapping[T, str]
 
@@ -244,7 +240,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; the last line may also have a boxed value, or a sentence at its end."""
+        """Read a line that is only a value; the last line may also have a boxed value, or end with a value."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -288,8 +284,8 @@ def _normalise_label(label: str) -> str:
 def remove_reasoning(text: str) -> str:
     """Remove the model's visible reasoning.
 
-    Truncated reasoning extends to the end of the text. Reasoning without an opening tag begins at the start of the
-    text, because some chat templates put this tag into the prompt.
+    Reasoning without a closing tag extends to the end of the text. Reasoning without an opening tag begins at the start
+    of the text, because some chat templates put the opening tag into the prompt.
     """
     return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
@@ -309,7 +305,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
 
 
 def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raise an error if a name has two different values in an object; Python's parser would keep the last value."""
+    """Raise ValueError if an object gives a name two different values; Python's parser would keep the last value."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:
@@ -318,7 +314,7 @@ def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def find_reason(text: str) -> str:
-    """Return the reason in the first JSON object with a reason; otherwise return the beginning of the text."""
+    """Return the reason in the first JSON object that has one; otherwise return the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
     return shorten_to_line(reasons[0]) if reasons else shorten_to_line(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean, median
@@ -45,8 +46,6 @@ from evalsuite.judges.prompts import (
 from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_scorer, read_aspects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "expected"]
@@ -214,7 +213,7 @@ def _make_template(
 
 @dataclass(frozen=True, slots=True)
 class JudgedParts:
-    """The parts of a case that a judge sees."""
+    """The sections and media of a case that a judge sees."""
 
     parts: Sequence[Part]
     media: tuple[Mapping[str, Any], ...]
@@ -266,7 +265,7 @@ class Rubric:
         return {self.name: score, self.name + COUNTED_APART: 0.0} if self.cannot_tell else {self.name: score}
 
     def find_passing_score(self, criteria: Criteria) -> float | None:
-        """Return the lowest score that passes; None if `passes` is not set and scores are points on a scale."""
+        """Return the lowest score that passes; None for points on a scale if `passes` is not set."""
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
@@ -286,13 +285,13 @@ class Rubric:
         return list_media(sample, transcript, self._list_fields(sample))
 
     def write_question(self, sample: Sample) -> str:
-        """Write the judge's prompt without the instructions on the answer's format."""
+        """Write the judge's prompt without the instructions on the form of the answer."""
         return self.write_instruction(self.criteria or read_criteria(sample)).partition("\nReply with one JSON object")[
             0
         ]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the criteria are about items of the answer, but the answer is empty and so contains no items."""
+        """Tell whether the criteria are about items of the answer, and the answer is empty."""
         fields = self._list_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -300,7 +299,7 @@ class Rubric:
     async def _confirm_failure(
         self, criteria: Criteria, shown: JudgedParts, model: Model, votes: list[Vote[Reading]]
     ) -> tuple[float, list[Vote[Reading]]]:
-        """Request more votes if the first verdict is a failure, until there are `confirm_failures` votes."""
+        """Request more votes, up to `confirm_failures`, if the first verdict is a failure."""
         value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
@@ -345,7 +344,7 @@ class Rubric:
     async def ask_for_vote(
         self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, again: bool = False
     ) -> Vote[Reading]:
-        """Request one judgement, in several calls if the items of a long answer are judged separately."""
+        """Request one judgement; it takes several calls if the items of a long answer are judged separately."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
             vote = await self._ask_one_by_one(criteria, shown, *split, model=model, at=at, again=again)
@@ -367,7 +366,7 @@ class Rubric:
     async def _ask_one_by_one(
         self, criteria: Each, shown: JudgedParts, others: list[Part], items: list[str], **seat: Any
     ) -> Vote[Reading]:
-        """Judge each item in a separate call; first the judge lists the items, unless the items are given."""
+        """Judge each item in a separate call; unless the items are given, a call first lists the items."""
         # Omit steps and examples, because they may refer to all items at once.
         plain = replace(self, steps=(), examples=())
         votes: list[Vote[Reading]] = []
@@ -408,7 +407,7 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
-    """List the values of the judgements; empty unless more than half of the readable judgements have a value."""
+    """List the values of the judgements; the list is empty unless most readable judgements have a value."""
     readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.decided]
     return values if has_majority_verdict(len(values), len(readings)) else []
@@ -439,7 +438,7 @@ faithful = partial(
         "For each claim, look for the passage that says it.",
     ),
 )
-"""Scores the share of the answer's claims that the passages support; metadata or facts contain `passages`."""
+"""Scores the share of the answer's claims that the passages support; metadata or facts contain the `passages`."""
 
 citations = partial(
     rubric,
@@ -447,7 +446,7 @@ citations = partial(
     name="citations",
     fields={"question": "input", "passages": "passages", "answer": "answer"},
 )
-"""Scores the share of the answer's claims whose own citations support them; uncited claims are unsupported."""
+"""Scores the share of the answer's claims that their own citations support; uncited claims count as unsupported."""
 
 context_recall = partial(
     rubric,
@@ -495,7 +494,7 @@ factual = partial(
 """Scores 1.0 if the answer agrees with a reference, otherwise 0.0."""
 
 follows = partial(rubric, None, name="follows", fields={"instruction": "input", "answer": "answer"})
-"""Scores the share of the weight of all criteria that the answer meets; the metadata contain `criteria`."""
+"""Scores the weighted share of the criteria that the answer meets; the metadata contain the `criteria`."""
 
 each_turn = partial(
     rubric,

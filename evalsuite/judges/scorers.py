@@ -29,6 +29,8 @@ from evalsuite.judges.judgements import (
     PREFERENCE,
     Assessment,
     Ballot,
+    Form,
+    Judge,
     Opinion,
     RoundResult,
     combine_rounds,
@@ -51,15 +53,12 @@ from evalsuite.judges.prompts import (
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
-    from evalsuite.judges.judgements import Form, Judge
 
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-# Key, in a judge's facts, of the verdict and calls of the single judge that judges before a panel debates.
-ALONE = "alone"
-WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
-"""The score of the answer under test, which is the first answer, for each verdict."""
+ALONE = "alone"  # Key in a judge's facts: the verdict and calls of the single judge that may spare a panel's debate.
+WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}  # The first answer's score by verdict.
 
 
 def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments
@@ -193,7 +192,7 @@ def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
 
 
 def read_aspects(aspects: Sequence[str | Likert], plain: Likert = QUALITY) -> tuple[Likert, ...]:
-    """Make a question for each score's name, with the scale of the question `plain`; without names, return `plain`."""
+    """Make a question for each name, with the scale of the question `plain`; without names, return only `plain`."""
     if isinstance(aspects, str):
         raise SettingsError(f"aspects is a list of names; got the text {aspects!r}")
     wanted = [
@@ -216,8 +215,8 @@ def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
 class Sampled:
     """Asks one model `repeats` times in each order of the answers, plainly or with FairEval's calibrations.
 
-    Multiple evidence (MEC) asks several times at a temperature above zero, with reasons before the score.
-    Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Wang et al., "Large
+    Multiple evidence (MEC) requests several judgements at a temperature above zero, each with reasons before the score.
+    Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Source: Wang et al., "Large
     Language Models are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
     """
 
@@ -228,7 +227,7 @@ class Sampled:
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
     quorum: int | None = None  # The minimum number of readable judgements per order; None means more than half.
-    # Adds JSON schemas to requests, unless the judge first gives reasons.
+    # Adds JSON schemas to requests, unless the judge gives reasons first.
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -316,7 +315,7 @@ class BestOf:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Return each answer's share of the win, in the case's order of answers; the answer `first` is shown first."""
+        """Return each answer's share of the win; `first` is the index of the answer that is shown first."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
@@ -343,9 +342,9 @@ class JudgeScorer:
     Attributes:
         judge: the method of judging, with its prompts, scale and parser.
         rivals: metadata keys of the answers to compare with, or `target`; empty to score only the answer under test.
-        background: the key in the metadata with information that a good answer may use.
+        background: the metadata key of information that a good answer may use.
         hide: names that are replaced by a placeholder in all answers.
-        prefix: the text before each score's name, and the key of the judge's facts; needed if a case has two judges.
+        prefix: the text before each score's name; two judges of one case need different prefixes.
         model: the judge model; empty means the run's judge.
     """
 
@@ -366,7 +365,7 @@ class JudgeScorer:
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
-        # Use the judge's prefix as key in `facts`, because two judges would overwrite each other's data.
+        # Nest the facts under the prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
@@ -410,7 +409,7 @@ class JudgeScorer:
 
     @property
     def aspects(self) -> dict[str, Likert]:
-        """The scored aspects, by the names of their scores; a comparison has a single score."""
+        """The scored aspects, keyed by score; a comparison has a single score."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}

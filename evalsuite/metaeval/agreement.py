@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from evalsuite.samples.files import READERS
 from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, pearson_r, spearman_rho
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from evalsuite.core.protocols import Model
@@ -34,7 +33,7 @@ EXPECTED = (
     "objects with `reference`, `prediction` and `human` (a number or a list of numbers), perhaps with `format` "
     '(by default "html") and with other numbers, which are compared like metrics'
 )
-NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format", "id"})
+NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format", "id"})  # Fields that are not scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,13 @@ class RatedTable:
     reference: str
     format: Format  # The markup language of the reference table.
     human: float  # The mean rating, on any scale.
-    # Other scores of this prediction in the file, by name, such as a judge's marks.
+    # Other scores of this prediction in the file, keyed by metric.
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
-    """Read a JSON list, JSON lines, or an object `{references, columns, rows}`, as in published table studies."""
+    """Read rated tables from JSON, JSON Lines, or an object `{references, columns, rows}` of a study."""
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -129,9 +128,9 @@ class MetricAgreement:
 
     metric: str
     outputs: int  # The number of predictions for which the metric has a value.
-    agreement: Mapping[str, Correlation]  # The correlations by their names in `MEASURES`.
-    # For each measure, the correlation of `FIRST` minus the correlation of this metric, over predictions that have both
-    # metrics; empty for `FIRST` itself.
+    agreement: Mapping[str, Correlation]  # The agreement with people's ratings, by each name in `MEASURES`.
+    # The agreement of `FIRST` minus that of this metric, by each name in `MEASURES`, over predictions that have both
+    # metrics; empty for `FIRST`.
     behind: Mapping[str, Correlation]
 
 
@@ -144,7 +143,7 @@ def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute all metrics of all predictions; NaN if a metric has no value."""
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
-    # Rename the file's scores that have the name of one of evalsuite's metrics, because implementations may differ.
+    # Mark the file's scores whose name is also a metric of evalsuite, because the implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
@@ -159,7 +158,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Give each unreadable prediction the score that the rated file has for it, or 0 if the file has none."""
+    """Give each unreadable prediction its score in the rated file, or 0 if the file has none."""
     filled = {}
     for name, column in values.items():
         known = iter(column)
@@ -171,7 +170,7 @@ def fill_unreadable(
 
 
 def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Compare each metric with the ratings; the bootstrap draws all predictions for a reference together."""
+    """Compare each metric with the ratings; a bootstrap sample contains all or no predictions for a reference."""
     import numpy as np
 
     human = np.array([pair.human for pair in rated])
@@ -233,12 +232,9 @@ def _list_measures(
     return dict(zip(MEASURES, statistics, strict=True))
 
 
-UNREAD = float("nan")
-
-
 def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
-    """Request the P-Scores of content and of format, from 0 to 10; NaN if the judge's answer could not be read."""
-    scores = [(UNREAD, UNREAD)] * len(rated)
+    """Request a judge's P-Scores of content and format (0 to 10); NaN if an answer could not be read."""
+    scores = [(math.nan, math.nan)] * len(rated)
 
     async def judge(model: Model) -> None:
         import asyncio

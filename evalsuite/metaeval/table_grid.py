@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from evalsuite.metrics.tables.plain_data import write_table
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     Rows = list[list[str]]
 
 RULES = re.compile(r"\\(?:top|mid|bottom)rule\b")
@@ -25,7 +24,7 @@ TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
 def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield the name and the markup of each other notation of the table; a reader sees no difference."""
+    """Yield the table in other notations that look the same to a reader, each with the notation's name."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (
@@ -55,20 +54,15 @@ def _write_as_entities(text: str) -> str:
     return "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
 
 
+# From the mildest to the most severe.
 CORRUPTIONS = (
-    "one typo",
-    "one wrong cell",
-    "a tenth wrong",
-    "half of the rows missing",
-    "nine tenths wrong",
-    "all wrong",
-    "no table",
+    *("one typo", "one wrong cell", "a tenth wrong", "half of the rows missing"),
+    *("nine tenths wrong", "all wrong", "no table"),
 )
-"""The names of the corruptions, from the mildest to the most severe."""
 
 
 def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield the corruption's name and the corrupted table, mildest first; small tables lack some of `CORRUPTIONS`."""
+    """Yield the name of each corruption and the corrupted table, mildest first; small tables skip some corruptions."""
     grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
     names = [grid.name for grid in read_wanted(table, written).tables]
     cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
@@ -121,12 +115,12 @@ MARKS = {
     "another currency": ("€{}", "£{}"),
     "another arrow": ("{} ↑", "{} ↓"),
 }
-"""The formats of the table's first number: in the reference, and in the answer."""
+"""For each change, how the table's first number is written in the reference and in the answer."""
 BARS = "|x| + |y|"
 
 
 def write_near_pairs(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
-    """Yield the change's name, a reference and a similar answer; some changes do not apply to small tables."""
+    """Yield the name of a small change, a reference, and an answer with this change; small tables skip some changes."""
     grid = read_wanted(table, written).tables[0]
     first, *body = grid.rows
 
@@ -165,7 +159,7 @@ class GridLine:
     """The result of one kind of change, over all tables to which the change applies."""
 
     change: str
-    rule: str  # The required response of the score, such as `stays 1`.
+    rule: str  # The condition that the score must meet, such as `stays 1`.
     tables: int
     mean: float  # Mean score, in [0, 1].
     failures: tuple[str, ...]  # The tables whose score violates the rule, each with its score.
@@ -180,7 +174,7 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # Sort corruptions last and by severity, not by first appearance, because few tables have all corruptions.
+    # Sort corruptions last and by severity, because few tables have all corruptions.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     means = {key: sum(score for _, score in scored) / len(scored) for key, scored in scores.items()}
     return [GridLine(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
@@ -201,10 +195,9 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
     before = content
     for change, changed in corrupt_table(table, written):
         score = table_score(changed, table, format=written).content
-        last = change == CORRUPTIONS[-1]
         if change == "all wrong":
             yield change, f"content at most {NEAR_ZERO:g}", score, score <= NEAR_ZERO
-        elif last:
+        elif change == CORRUPTIONS[-1]:
             yield change, "content 0", score, score == 0.0
         else:
             yield change, "content no higher than above", score, score <= before + SLACK

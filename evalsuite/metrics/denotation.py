@@ -41,8 +41,7 @@ _UNITS = {
     }.items()
     for other in others
 }  # fmt: skip
-_AMBIGUOUS = {"pound": {"£", "lb"}}
-"""Ambiguous words for units, each with the units that it may mean."""
+_AMBIGUOUS = {"pound": {"£", "lb"}}  # Ambiguous words for units, each with the units that it may mean.
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
@@ -132,7 +131,6 @@ def is_same_value(one: str, other: str) -> bool:
 
 
 def _is_same_typed(first: str, second: str) -> bool:
-    """Compare truth values, dates and numbers."""
     if first in _TRUTHS and second in _TRUTHS:
         return _TRUTHS[first] == _TRUTHS[second]
     days = parse_date(first), parse_date(second)

@@ -19,23 +19,23 @@ from evalsuite.core.types import TARGET_KINDS, Sample, is_valid_target
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-SourceItem = tuple[str, Mapping[str, Any]]  # The item's position as text for messages, and the item.
+SourceItem = tuple[str, Mapping[str, Any]]  # An item's position for error messages (such as `line 3`), and the item.
 
 
 def load_samples(
     path: str | Path,
     *,
-    input: Field = "input",  # noqa: A002 - the sample's own word
+    input: Field = "input",  # noqa: A002 - named like the attribute of Sample
     target: Field | None = "target",
-    id: Field | None = None,  # noqa: A002 - likewise
+    id: Field | None = None,  # noqa: A002 - named like the attribute of Sample
     tags: Sequence[str] | Mapping[str, Field] = (),
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> list[Sample]:
     """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, according to its file name extension.
 
-    A source that is not a file is the name of a data set on the Hugging Face hub (`org/name`, or
-    `org/name:configuration`), which requires the package `datasets`.
+    A path `org/name` or `org/name:configuration` is a data set on the Hugging Face hub; reading it requires the
+    package `datasets`.
 
     Args:
         path: the file or data set. A JSON or YAML file contains a list of items, or an object with one such list.
@@ -57,9 +57,9 @@ def load_samples(
 def iter_samples(
     path: str | Path,
     *,
-    input: Field = "input",  # noqa: A002 - the sample's own word
+    input: Field = "input",  # noqa: A002 - named like the attribute of Sample
     target: Field | None = "target",
-    id: Field | None = None,  # noqa: A002 - likewise
+    id: Field | None = None,  # noqa: A002 - named like the attribute of Sample
     tags: Sequence[str] | Mapping[str, Field] = (),
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
@@ -95,7 +95,7 @@ def make_samples(
 
 @dataclass(frozen=True, slots=True)
 class SampleFields:
-    """The item's fields from which a sample is made; see `load_samples`."""
+    """Names the item fields from which a sample's attributes are read; see `load_samples`."""
 
     input: Field
     target: Field | None
@@ -104,7 +104,7 @@ class SampleFields:
     metadata: Sequence[str] | Mapping[str, Field] | None
 
     def make_sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
-        """Make a sample from an item; without a field for the id, the item's number is the id."""
+        """Make a sample from an item; `number` becomes the id if no field for the id is set."""
         identity = number if self.id is None else _read_field(item, self.id, path, where)
         if not isinstance(identity, str | int) or identity == "":
             raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
@@ -221,7 +221,7 @@ def _read_json(file: Path) -> Iterator[SourceItem]:
 
 
 def parse_yaml(text: str, file: Path) -> Any:
-    """Parse YAML; the package pyyaml is optional."""
+    """Parse YAML with the optional package pyyaml."""
     try:
         import yaml
     except ImportError as error:
@@ -251,7 +251,7 @@ CSV_LIMIT = 2**31 - 1  # Maximum characters of a field.
 
 def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read_csv(file: Path) -> Iterator[SourceItem]:
-        # The `csv` module's limit applies to the whole process, so restore the limit for other code.
+        # Restore the limit afterwards, because it applies to all code of the process.
         usual = csv.field_size_limit(CSV_LIMIT)
         # All line ends become line feeds, also within quotes.
         text = io.StringIO("".join(_read_lines(file)), newline=None)
@@ -298,7 +298,7 @@ def _read_parquet_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
-    """Read the rows with pyarrow, which many environments have; also return the error class of an invalid file."""
+    """Read the rows with pyarrow; also return the class of errors that an invalid file raises."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -338,9 +338,7 @@ READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".yml": _read_yaml,
     ".parquet": _read_parquet,
 }
-
-
-MOST_CELL = 1 << 20
+_MOST_CELL = 1 << 20  # Maximum bytes of a database cell.
 
 
 @contextmanager
@@ -352,7 +350,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
     try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_CELL)
         connection.text_factory = lambda text: text.decode(errors="ignore")
         yield connection
     finally:

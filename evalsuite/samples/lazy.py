@@ -14,8 +14,9 @@ from evalsuite.core.types import Sample
 
 MOST_KEPT = 10_000  # Maximum samples in memory, because a suite may have millions.
 
-_creation = threading.RLock()
-"""The lock for creating a sample, because event loop and test may request the sample at the same time."""
+_creation = (
+    threading.RLock()
+)  # Held while a sample is created, because the event loop and the test may both request it.
 
 
 class LazySample:
@@ -23,12 +24,12 @@ class LazySample:
 
     __slots__ = ("_make", "id")
 
-    def __init__(self, id: str, make: Callable[[str], Sample]) -> None:  # noqa: A002 - as a sample's
+    def __init__(self, id: str, make: Callable[[str], Sample]) -> None:  # noqa: A002 - named like the attribute of Sample
         self.id, self._make = id, make
 
     @property
     def sample(self) -> Sample:
-        """The sample, created unless `make` still keeps it."""
+        """The sample; it is created unless the cache of `make` still has it."""
         with _creation:
             sample = self._make(self.id)
         if sample.id != self.id:
@@ -39,8 +40,7 @@ class LazySample:
 class LazySamples(Sequence[Sample]):
     """Samples whose ids are known at once, and whose contents are created only for cases that run.
 
-    Lazy samples are useful for large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`.
-    Samples that `--limit`, `-k` and `--shard` leave out are not created.
+    Lazy samples suit large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`.
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.

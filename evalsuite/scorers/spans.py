@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,6 @@ from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     SpanEvent = Mapping[str, Any]
 
 FEWER = Metric(range=None, better="lower")

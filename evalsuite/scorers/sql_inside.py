@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-MOST_ROWS, MOST_CELL = 100_000, 16 << 20
-"""Maximum rows of a result, and maximum bytes of a cell."""
+MOST_ROWS, MOST_CELL = 100_000, 16 << 20  # Maximum rows of a result, and maximum bytes of a cell.
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 # In Python 3.11, a second statement raises `Warning`.
 FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)

@@ -262,7 +262,6 @@ def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
 
 
 def _move_future_imports(code: str) -> str:
-    """Move each `from __future__ import` to the beginning of the program."""
     lines = code.splitlines(keepends=True)
     futures = [
         node for node in _parse_module(code).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"

@@ -12,10 +12,11 @@ import shlex
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from evalsuite.applications.case_model import BlockingModel
+from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.applications.routing import route_clients
 from evalsuite.applications.span_receiver import SpanCollector, require_opentelemetry
 from evalsuite.applications.spans import read_span
@@ -23,16 +24,12 @@ from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.phrases import write_count
 from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
-from evalsuite.core.types import Transcript
+from evalsuite.core.types import Sample, Transcript
 from evalsuite.gateway.handle import OF_CASE
 from evalsuite.solvers.services import DEFAULT_REQUEST, CaseExchange, ServiceApplication
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from evalsuite.applications.case_model import CaseModel
     from evalsuite.core.protocols import AnySolver
-    from evalsuite.core.types import Sample
 
 ANSWER = "answer"  # Default name of the result field that holds an application's answer.
 

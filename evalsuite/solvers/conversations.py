@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import encode_message
-from evalsuite.core.types import Message, Transcript
+from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.gateway.handle import CaseEffects
 from evalsuite.solvers.applications import Application
 from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.services import CaseExchange
 from evalsuite.solvers.tool_protocols import NativeProtocol, tool_loop
-from evalsuite.tools.simulated import GREETING, Persona, make_user_model_message
-from evalsuite.tools.worlds import EpisodeTools, World, describe_states, open_tools
+from evalsuite.tools.simulated import GREETING, ConversationUser, Persona, make_user_model_message
+from evalsuite.tools.worlds import EpisodeTools, OpenWorld, ToolSource, World, describe_states, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample
-    from evalsuite.tools.simulated import ConversationUser
-    from evalsuite.tools.worlds import OpenWorld, ToolSource
 
 
 MAX_AGENT_TURNS = 30  # Maximum number of model messages, with or without calls, per message of a conversation.

@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import shorten_with_note
-from evalsuite.core.types import Transcript
+from evalsuite.core.types import Completion, Message, Sample, Transcript
 from evalsuite.gateway.handle import CaseEffects
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolFailure, as_text
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolDocument, ToolFailure, as_text
 from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, describe_states, open_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Completion, Message, Sample
-    from evalsuite.tools.execution import ToolDocument
     from evalsuite.tools.simulated import User
 
 
@@ -50,29 +47,23 @@ class TurnProtocol(Protocol):
     @property
     def finishes(self) -> bool:
         """Whether a call of the tool `finish` ends an episode; if not, a plain text answer ends the episode."""
-        ...
 
     def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """Make the messages before the model's first turn."""
-        ...
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         """Return the value of a request's field `tools`."""
-        ...
 
     def parse_completion(self, completion: Completion) -> ParsedTurn: ...
 
     def make_history_message(self, completion: Completion) -> Message:
         """Convert the model's completion to the message that later requests contain."""
-        ...
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
         """Return the message that shows the model a tool's result."""
-        ...
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Return the messages that the model reads after a malformed turn."""
-        ...
 
 
 MAX_TURNS = 9

@@ -17,15 +17,13 @@ from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
-from evalsuite.sandbox import Execution, Sandbox
+from evalsuite.sandbox import Execution, Sandbox, TableSource
 from evalsuite.sandbox.execution import compute_table_key, encode_files
 from evalsuite.sandbox.sandbox import TIMEOUT
-from evalsuite.solvers.program_text import find_last_answer, find_program
+from evalsuite.solvers.program_text import FoundProgram, find_last_answer, find_program
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
-    from evalsuite.sandbox import TableSource
-    from evalsuite.solvers.program_text import FoundProgram
 
 # A template, or a function of (sample, description of the tables). In a template, the sample's input replaces
 # `{input}`, and the description replaces `{tables}`. A function returns the user's message or a whole conversation.

@@ -14,13 +14,12 @@ from uuid import uuid4
 
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.redaction import HIDDEN, redact
-from evalsuite.core.types import Transcript
+from evalsuite.core.types import Sample, Transcript
 
 if TYPE_CHECKING:
     import aiohttp
 
     from evalsuite.applications.case_model import CaseModel
-    from evalsuite.core.types import Sample
 
 LARGEST_ANSWER = 64 * 2**20  # Maximum bytes of a service's answer.
 LONGEST_ERROR = 2000  # Maximum characters of a failed answer in the error message.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SolverError
 from evalsuite.core.json_codec import dumps, parse_json_as
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import Message, Transcript
+from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.models.answers import read_answers_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.core.protocols import Model, Solver
-    from evalsuite.core.types import Sample
 
 
 @dataclass(frozen=True, slots=True)

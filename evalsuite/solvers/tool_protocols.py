@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import Message, ToolCall
+from evalsuite.core.types import Completion, Message, Sample, ToolCall
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ParsedTurn, ToolLoop
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from evalsuite.core.types import Completion, Sample
     from evalsuite.tools.execution import ToolDocument
     from evalsuite.tools.simulated import User
     from evalsuite.tools.worlds import ToolSource

@@ -8,6 +8,7 @@ how many dialogues lack a score.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
@@ -27,8 +28,6 @@ from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from evalsuite.stats.correlation import Coefficient
 
     Lines = Mapping[str, Mapping[int, Tally]]

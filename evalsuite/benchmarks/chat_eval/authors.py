@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from evalsuite.judges.panels import DebaterRole, Panel, Stage, Strategy, Wording
 from evalsuite.samples.files import parse_yaml
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evalsuite.core.protocols import Model
     from evalsuite.judges.prompts import JudgedInput, Part
 

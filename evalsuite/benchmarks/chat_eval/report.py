@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
+    JudgeSetting,
     RatedResponses,
     compare_modes,
     compute_kappa,
@@ -25,9 +27,6 @@ from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from evalsuite.benchmarks.chat_eval.agreement import JudgeSetting
     from evalsuite.benchmarks.chat_eval.paper_results import PairsResult
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.stats.correlation import Coefficient

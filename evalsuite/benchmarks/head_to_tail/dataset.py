@@ -30,8 +30,7 @@ BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
 # The paper's domain of each source.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
-# The name by which reports call the shipped questions.
-SHIPPED = "shipped samples"
+SHIPPED = "shipped samples"  # The name by which reports call the shipped questions.
 _SHIPPED = Path(__file__).parent / "data"
 _SHAPE = "[entity, template id, question, answer]"
 
@@ -146,8 +145,7 @@ def _format_answer(text: Any, path: Path, where: str) -> str:
     return str(text).strip()
 
 
-# Longest identifier in characters; longer identifiers are replaced by a digest.
-_LONGEST_ENTITY = 60
+_LONGEST_ENTITY = 60  # Longest identifier in characters; longer identifiers are replaced by a digest.
 
 
 def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterator[Sample]:

@@ -21,8 +21,7 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Table
 from evalsuite.results.tally import Estimate, Tally
 
-# The judge and the mode of the paper's main results.
-JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"
+JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"  # The judge and the mode of the paper's main results.
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evalsuite.benchmarks.dataset_files import read_text
@@ -21,9 +23,6 @@ from evalsuite.judges.prompts import mark_sections
 from evalsuite.solvers.single_call import GenerateSolver, generate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.core.protocols import Model, Setup
 
 
@@ -85,8 +84,7 @@ def _fill_placeholders(text: str, words: Mapping[str, str]) -> str:
     return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)
 
 
-# The paper decodes greedily and allows only a short answer.
-DEFAULTS = {"temperature": 0, "max_tokens": 32}
+DEFAULTS = {"temperature": 0, "max_tokens": 32}  # The paper decodes greedily and allows only a short answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +163,7 @@ OWN_MODES = {
 MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
     name: f"Prompt {number} of the paper, from prompt_{number}.txt below --data" for name, number in PAPER_MODES.items()
 }
-# Modes whose prompt contains another question of the same template.
-SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}
+SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains another question of the same template.
 
 # An answerable example, an unanswerable example with a fictional subject, and the replacement for the unanswerable
 # example in modes that do not permit "unsure".

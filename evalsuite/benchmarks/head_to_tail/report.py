@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.paper_results import (
@@ -16,13 +16,19 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.phrases import write_count
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, list_rows_by_mode
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    LabelledCases,
+    Passage,
+    Section,
+    Series,
+    Table,
+    list_rows_by_mode,
+)
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from evalsuite.output.reports.section import Block, Cell, LabelledCases
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"
 PREFACE = (
@@ -154,8 +160,7 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
 
 # Domains of the table of open-domain questions, which has no separate rows for natural questions, as in the paper.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
-# With two runs every correlation is 1 or -1.
-_FEWEST_RUNS = 3
+_FEWEST_RUNS = 3  # With two runs every correlation is 1 or -1.
 
 
 def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]:

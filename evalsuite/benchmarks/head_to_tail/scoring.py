@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import permutations
@@ -23,8 +24,6 @@ from evalsuite.metrics.numbers import parse_number
 from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 
 # The rules by the suffix of their scores, as in `accuracy_em`.
@@ -292,8 +291,7 @@ def _list_title_variants(title: str) -> Iterable[str]:
 _SUFFIX = re.compile(r",?\s+(?:jr|sr|ii|iii|iv)\b\.?", re.IGNORECASE)
 _DISAMBIGUATION = re.compile(r"\s*\([^)]*\)|\s+\d{4}$")
 _INITIALS = re.compile(r"(?:\w\.\s?)+")
-# Maximum words of a person's name.
-_LONGEST = 6
+_LONGEST = 6  # Maximum words of a person's name.
 
 
 def list_person_variants(name: str) -> Iterable[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -23,8 +24,6 @@ from evalsuite.metrics.tables.cells import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from evalsuite.metrics.tables import CellGrid, FormFact
     from evalsuite.metrics.tables.content import ContentComparison, TablePair
 
@@ -137,8 +136,7 @@ def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[strip_cell_markup(text) for text in row] for row in rows]
 
 
-MOST_COLUMNS = 16
-"""Maximum columns checked for sums, because the time grows with the cube of the number of columns."""
+MOST_COLUMNS = 16  # Maximum columns checked for sums, because the time grows with the cube of the number of columns.
 TOLERANCE = 1e-6
 FEWEST_LINES = 2
 """Minimum lines in which a sum must hold, because in one line two small numbers may equal a third by chance."""

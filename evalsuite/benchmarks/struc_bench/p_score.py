@@ -8,6 +8,7 @@ score of 5 means that half of the cells agree. Formatting does not affect the sc
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from evalsuite.judges.judgements import write_signature
 from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.core.protocols import Model
 
 HIGHEST = 10

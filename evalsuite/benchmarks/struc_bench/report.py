@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -28,6 +29,8 @@ from evalsuite.benchmarks.struc_bench.scoring import (
 )
 from evalsuite.output.reports.generic import warn_of_cut_off_answers
 from evalsuite.output.reports.section import (
+    Block,
+    Cell,
     Chart,
     Column,
     LabelledCases,
@@ -40,11 +43,8 @@ from evalsuite.output.reports.section import (
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from numpy.typing import NDArray
 
-    from evalsuite.output.reports.section import Block, Cell
     from evalsuite.stats.correlation import PairResamples
 
 RANKED_BY = "table_score"

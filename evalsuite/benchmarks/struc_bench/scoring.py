@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
@@ -31,8 +32,6 @@ from evalsuite.sandbox.sandbox import Sandbox
 from evalsuite.solvers.single_call import generate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,6 @@ from evalsuite.tools.simulated import (
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from evalsuite.core.protocols import Model, Setup
 
 

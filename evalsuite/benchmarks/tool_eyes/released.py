@@ -12,8 +12,10 @@ import asyncio
 import json
 import re
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
@@ -25,9 +27,6 @@ from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.core.protocols import Model
 
 

@@ -9,18 +9,27 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
 from evalsuite.core.phrases import shorten_to_beginning, write_count
-from evalsuite.output.reports.section import Chart, Column, Passage, Section, Series, Table, list_rows_by_mode
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    LabelledCases,
+    Passage,
+    Section,
+    Series,
+    Table,
+    list_rows_by_mode,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from evalsuite.core.types import Record, Transcript
-    from evalsuite.output.reports.section import Block, Cell, LabelledCases
     from evalsuite.results.tally import Row, RunView, Tally
 
 _TITLE = "ToolEyes: using tools, from the form of a call to the answer"

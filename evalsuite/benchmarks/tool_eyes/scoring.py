@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     CAPABILITIES,
     OVERALL,
     RELEASED_MODES,
+    Step,
     is_finished,
     is_real_call,
     read_steps,
@@ -26,9 +28,6 @@ from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import Part, mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from evalsuite.benchmarks.tool_eyes.dataset import Step
     from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 

@@ -15,6 +15,7 @@ import math
 import re
 import statistics
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,8 +30,6 @@ from evalsuite.results.record_file import FOLDER
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from evalsuite.core.types import Record
 
 AverageColumn = tuple[str, str]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,6 @@ from evalsuite.metrics.text import bleu, compute_bleu_of_tokens, rouge_l, split_
 from evalsuite.solvers.program_text import find_last_answer, strip_latex
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 
 

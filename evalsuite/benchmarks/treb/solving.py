@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,8 +25,6 @@ from evalsuite.solvers.program_text import remove_box
 from evalsuite.solvers.programs import interleaved, program_of_thought
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from evalsuite.core.protocols import Model, Setup, Solver
 
 
@@ -196,8 +195,7 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
 # Number of characters at a reply's end that are searched for JSON, because parsing nested objects takes quadratic
 # time.
 LONGEST = 100_000
-# A LaTeX backslash that is invalid in JSON: `12.5\%`.
-_LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')
+_LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')  # A LaTeX backslash that is invalid in JSON: `12.5\%`.
 # LaTeX commands that JSON reads as control characters (backspace, tab), and their repair.
 _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
 _JSON = json.JSONDecoder(strict=False)

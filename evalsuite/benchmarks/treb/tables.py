@@ -120,8 +120,7 @@ def _join_lines(cell: str) -> str:
     return " ".join(cell.split())
 
 
-# Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes.
-MOST_CHARACTERS = 16 << 20
+MOST_CHARACTERS = 16 << 20  # Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes.
 # Maximum bytes of a CSV file that is parsed as a whole, and number of rows read from a larger file.
 LARGEST, FIRST_ROWS = 16 << 20, 50
 

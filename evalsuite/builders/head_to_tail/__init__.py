@@ -9,33 +9,29 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predicates_path, get_stats_path
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
-from evalsuite.builders.head_to_tail.drawing import choose_questions
+from evalsuite.builders.head_to_tail.drawing import (
+    Candidate,
+    Partition,
+    QuestionSource,
+    QuestionTemplate,
+    Selection,
+    choose_questions,
+)
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, select_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from evalsuite.builders.head_to_tail.drawing import (
-        Candidate,
-        Partition,
-        QuestionSource,
-        QuestionTemplate,
-        Selection,
-    )
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -120,7 +116,7 @@ def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSource:
-    """A knowledge source."""
+    """The files of a knowledge source, and the function that reads them."""
 
     files: tuple[str, ...]  # File names in reading order; a file that is read twice appears twice.
     target: int  # Number of questions per bucket unless a number per template is given.

@@ -10,22 +10,24 @@ replaces the file's document type. Nothing is lost, because dblp's own DTD decla
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.entities import name2codepoint
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, partition_by_popularity
+from evalsuite.builders.head_to_tail.drawing import (
+    Answer,
+    DumpSource,
+    QuestionMaker,
+    QuestionTemplate,
+    RawQuestion,
+    partition_by_popularity,
+)
 from evalsuite.builders.head_to_tail.dump_reader import decompress_file, find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, load_rows
 from evalsuite.core.errors import DatasetError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
-
 
 FILES = ("dblp.xml",)
 LAST_YEAR = 2020
@@ -36,10 +38,8 @@ TEMPLATES = {
     for kind, (short, _) in THESES.items()
     for asked in _ASKED
 }
-# DBLP numbers people who share a name: Wei Wang 0001.
-_PLAIN = r"regexp_replace(name, ' \d{4}$', '')"
-# Separates the schools of one thesis; this character cannot occur in XML.
-_SEPARATOR = "\x1f"
+_PLAIN = r"regexp_replace(name, ' \d{4}$', '')"  # Removes the number that DBLP adds to shared names: Wei Wang 0001.
+_SEPARATOR = "\x1f"  # Separates the schools of one thesis; this character cannot occur in XML.
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class DblpSource(DumpSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row per person and work up to the last year; only theses by one person have values in all columns."""
+    """Yield a row per person and work until `LAST_YEAR`; only theses by a single person have values in all columns."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -142,8 +142,7 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-# XML elements that are not works; they are parsed only so that their memory can be freed.
-_OTHERS = ("person", "www")
+_OTHERS = ("person", "www")  # XML elements that are not works; they are parsed only so that their memory can be freed.
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The entities that XML itself declares.
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _UNKNOWN = re.compile(r"Entity '([^']+)' not defined")
@@ -207,7 +206,7 @@ def _read_work(element: Any) -> Work:
 
 
 def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """Yield the document with a document type that declares only characters; the lines keep their numbers."""
+    """Replace the document type by one that declares only characters; line numbers stay the same."""
     prologue, blocks = _split_prologue(iter(blocks), path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
     # The parser reads a declared value twice, so `&#38;#38;` declares an ampersand that does not begin a reference.

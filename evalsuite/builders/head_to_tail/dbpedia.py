@@ -12,12 +12,20 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import read_json, require_type
-from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, draw_entities, partition_by_popularity
+from evalsuite.builders.head_to_tail.drawing import (
+    DumpSource,
+    QuestionMaker,
+    QuestionTemplate,
+    RawQuestion,
+    draw_entities,
+    partition_by_popularity,
+)
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, read_triples
 from evalsuite.builders.model_session import open_session
@@ -26,9 +34,6 @@ from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from evalsuite.builders.head_to_tail.drawing import QuestionMaker, RawQuestion
     from evalsuite.core.protocols import Model
     from evalsuite.core.settings import Settings
 
@@ -36,10 +41,8 @@ if TYPE_CHECKING:
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
-# Oversampling factor, because an entity is drawn once for each value of a predicate, but needed only once.
-_MORE = 4
-# "Mercury (planet)": the disambiguation is optional in an answer.
-_BRACKETS = re.compile(r"\s+\([^()]*\)$")
+_MORE = 4  # Oversampling factor, because an entity is drawn once for each value of a predicate, but needed only once.
+_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # "Mercury (planet)": the disambiguation is optional in an answer.
 
 
 class DbpediaSource(DumpSource):
@@ -150,14 +153,14 @@ PARAMETERS: Mapping[str, Any] = {"max_tokens": 64, "temperature": 0.0}
 def draft_templates(
     examples: Mapping[str, list[tuple[str, str]]], settings: Settings, answers: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ask a model for a question template per predicate, as with the paper's Prompt 1, but in evalsuite's own words.
+    """Ask a model for a question template per predicate, as the paper's Prompt 1 does in other words.
 
     Args:
         examples: pairs of subject and object by predicate.
         answers: the file that stores the model's answers.
 
     Returns:
-        The templates by predicate, and the reasons by predicate why other templates are missing.
+        The templates by predicate, and for the other predicates the reasons why they have no template.
     """
     templates: dict[str, str] = {}
     failures: dict[str, str] = {}
@@ -177,8 +180,7 @@ def draft_templates(
 
     with open_session(settings, answers) as opened:
         opened.run_coroutine(draft_all_templates)
-    order = list(examples)
-    return dict(sorted(templates.items(), key=lambda item: order.index(item[0]))), failures
+    return {name: templates[name] for name in examples if name in templates}, failures
 
 
 def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:

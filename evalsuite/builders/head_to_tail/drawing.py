@@ -19,14 +19,10 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
 
 Answer = str | int
-# A question (None if its subject is ambiguous) and the raw answers.
-RawQuestion = tuple["str | None", "Iterable[Answer | None]"]
-# Makes a template's questions about the entity with the given id.
-QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]
-# Maximum number of right answers; with more right answers, a question is not specific enough.
-MOST_ANSWERS = 12
-# Unicode's replacement character, which marks a character that a dump has lost.
-LOST = "\ufffd"
+RawQuestion = tuple["str | None", "Iterable[Answer | None]"]  # A question (None if ambiguous) and its raw answers.
+QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]  # Makes questions about an entity's id.
+MOST_ANSWERS = 12  # Maximum number of right answers; with more right answers, a question is not specific enough.
+LOST = "\ufffd"  # Unicode's replacement character, which marks a character that a dump has lost.
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has at most `MOST_ANSWERS` answers, all texts, and contains none of the answers."""
+    """Tell whether a question has 1 to `MOST_ANSWERS` answers, which are all text and do not occur in the question."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and LOST not in question
@@ -104,12 +100,11 @@ def drop_repeated_answers(answers: Iterable[Answer | None]) -> tuple[Answer, ...
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 
-# Maximum number of entities that the database sorts; if more must be drawn, it returns all entities unsorted.
-_MOST_IN_ORDER = 1_000_000
+_MOST_IN_ORDER = 1_000_000  # Maximum entities that the database sorts; for larger draws, it returns all entities.
 
 
 def compute_draw_number(seed: int, *parts: str) -> int:
-    """Compute a 64-bit pseudorandom number from the seed and some texts, by which entities are put in random order."""
+    """Compute a 64-bit pseudorandom number from the seed and texts; sorting by this number shuffles entities."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
@@ -259,8 +254,7 @@ class Partition:
         return shares
 
 
-# Factor by which a template's draw grows if the draw yielded too few candidates.
-GROWTH = 4
+GROWTH = 4  # Factor by which a template's draw grows if the draw yielded too few candidates.
 
 
 class QuestionSource(ABC):
@@ -277,7 +271,7 @@ class QuestionSource(ABC):
 
     @abstractmethod
     def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about at least `sizes[template]` entities per bucket, or all entities of a smaller bucket."""
+        """Draw questions about at least `sizes[template]` entities per bucket, or about all if a bucket has fewer."""
 
 
 class DumpSource(QuestionSource):

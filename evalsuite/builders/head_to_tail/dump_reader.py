@@ -11,25 +11,20 @@ import gzip
 import os
 import re
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    # Checks a line without its end: returns None, or the fault and the expected content.
-    Check = Callable[[str], "tuple[str, str] | None"]
-
-
-# Bytes per block. Larger blocks exceed the processor's cache and were 10% slower in measurements.
-BLOCK = 1 << 16
-# The largest window of zstd, in bytes, which the files of MAG use.
-_ZSTD_WINDOW = 1 << 31
+Check = Callable[
+    [str], "tuple[str, str] | None"
+]  # Returns a line's fault and the expected content; None if it is fine.
+BLOCK = 1 << 16  # Bytes per block. Larger blocks exceed the processor's cache and were 10% slower in measurements.
+_ZSTD_WINDOW = 1 << 31  # The largest window of zstd, in bytes, which the files of MAG use.
 _ZSTD_SLICE = 1 << 10
 
 
@@ -147,8 +142,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
             raise failures[0]
 
 
-# Maximum length of a line; a longer line is damaged or malicious.
-LONGEST = 1 << 21
+LONGEST = 1 << 21  # Maximum length of a line; a longer line is damaged or malicious.
 # Escapes in JSON. Complete surrogate pairs and escaped backslashes match first, so the group `half` matches only a
 # surrogate without its other half.
 _ESCAPE = re.compile(

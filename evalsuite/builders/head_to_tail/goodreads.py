@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from evalsuite.builders.head_to_tail.drawing import DumpSource, QuestionTemplate, partition_by_popularity
+from evalsuite.builders.head_to_tail.drawing import (
+    Answer,
+    DumpSource,
+    QuestionMaker,
+    QuestionTemplate,
+    RawQuestion,
+    partition_by_popularity,
+)
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_json_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015

@@ -7,12 +7,17 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
+    Answer,
     DumpSource,
+    QuestionMaker,
     QuestionTemplate,
+    RawQuestion,
     compute_draw_number,
     count_namesakes,
     make_drawn_ids_sql,
@@ -21,13 +26,6 @@ from evalsuite.builders.head_to_tail.drawing import (
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
 from evalsuite.core.errors import DatasetError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
 
 KINDS = {
     "movie": "film",
@@ -156,21 +154,15 @@ def find_only_profession(listed: str | None, template: QuestionTemplate) -> list
     return [listed.replace("_", " ")] if kind == template else []
 
 
-FILES = (
-    "title.ratings.tsv.gz",
-    "title.basics.tsv.gz",
-    "name.basics.tsv.gz",
-    "title.crew.tsv.gz",
-    "title.principals.tsv.gz",
-)
-_SERIES = ", ".join(f"'{kind}'" for kind in SERIES)
-# SQL conditions that the titles of each template must meet.
+_NAMES = ("title.ratings", "title.basics", "name.basics", "title.crew", "title.principals")
+FILES = tuple(f"{name}.tsv.gz" for name in _NAMES)
+# SQL conditions that the titles of each template must meet; Python writes a tuple of texts as SQL does.
 _TITLES = {
-    START_YEAR: f"kind IN ({_SERIES})",
-    RELEASE_YEAR: f"kind NOT IN ({_SERIES})",
+    START_YEAR: f"kind IN {SERIES}",
+    RELEASE_YEAR: f"kind NOT IN {SERIES}",
     END_YEAR: f"end_year <= {LAST_YEAR}",
     # The running time of a series may mean one episode or all episodes.
-    RUNNING_TIME: f"minutes > 0 AND kind NOT IN ({_SERIES})",
+    RUNNING_TIME: f"minutes > 0 AND kind NOT IN {SERIES}",
     DIRECTOR: "true",
     WRITER: "true",
     CHARACTER: "true",
@@ -181,7 +173,7 @@ _PEOPLE = {
     PROFESSION: "true",
     JOB: "NOT contains(professions, ',')",
     DEPARTMENT: "regexp_full_match(professions, '[a-z_]+_department|location_management')",
-    SPECIALTY: "professions IN ('legal', 'soundtrack', 'special_effects', 'stunts', 'visual_effects')",
+    SPECIALTY: f"professions IN {_SPECIALTIES}",
     KNOWN_FOR: "true",
 }
 # Templates whose answers are credits in other files. Many titles lack credits, and reading the files again is slow, so
@@ -378,9 +370,8 @@ class LoadedFacts:
 
     def _load_characters(self) -> dict[str, dict[str, list[str]]]:
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for id_, person, characters in self._workspace.run_sql(
-            "SELECT id, person, characters FROM part ORDER BY id, ordering, person"
-        ):
+        rows = self._workspace.run_sql("SELECT id, person, characters FROM part ORDER BY id, ordering, person")
+        for id_, person, characters in rows:
             for role in self._read_roles(id_, characters):
                 parts[id_][" ".join(role.split())].append(person)
         return parts

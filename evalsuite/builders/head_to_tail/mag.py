@@ -6,25 +6,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
+    Answer,
     DumpSource,
+    QuestionMaker,
     QuestionTemplate,
+    RawQuestion,
     count_namesakes,
     make_drawn_ids_sql,
     partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from evalsuite.builders.head_to_tail.drawing import Answer, QuestionMaker, RawQuestion
 
 LAST_YEAR = 2020
 # The first columns of each file, by the graph's schema; the files have no header.
@@ -211,9 +209,10 @@ class MagSource(DumpSource):
                 FROM {stream} SEMI JOIN (SELECT DISTINCT id FROM authorship) AS wanted ON wanted.id = AuthorId
             """)
         authors = defaultdict(list)
-        for paper, name in self._workspace.run_sql(
+        rows = self._workspace.run_sql(
             "SELECT paper, name FROM authorship LEFT JOIN author USING (id) ORDER BY paper, place, id"
-        ):
+        )
+        for paper, name in rows:
             authors[paper].append(name)
         return {paper: [] if None in names else names for paper, names in authors.items()}
 

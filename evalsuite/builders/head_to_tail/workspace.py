@@ -7,13 +7,16 @@ read again to find the malformed line.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.head_to_tail.dump_reader import (
     LONGEST,
+    Check,
     check_line_lengths,
     decompress_file,
     drop_carriage_returns,
@@ -26,11 +29,7 @@ from evalsuite.builders.head_to_tail.dump_reader import (
 from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.builders.building import BuildProgress
-    from evalsuite.builders.head_to_tail.dump_reader import Check
 
 
 # Memory limit of the database: half of a build's 2 GB, because Python and the readers' buffers need the other half.

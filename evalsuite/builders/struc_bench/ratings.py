@@ -7,6 +7,8 @@ import json
 import math
 import random
 import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +24,6 @@ from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Mapping, Sequence
-
     from evalsuite.core.types import Record
 
 SHEET_WHAT = "a blind sheet of runs' outputs, for people to rate"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -22,9 +24,6 @@ from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
 from evalsuite.metrics.tables.plain_data import write_table
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     Rows = dict[str, dict[str, str]]
 
 LARGER_THAN = 3  # The paper uses only tables with more than 3 rows and 3 columns, header row and name column included.

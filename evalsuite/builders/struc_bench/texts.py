@@ -6,7 +6,9 @@ import asyncio
 import json
 import re
 import sys
+from argparse import ArgumentParser, Namespace
 from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +25,6 @@ from evalsuite.metrics.tables import Format, read_tables, read_wanted
 from evalsuite.metrics.tables.cells import SearchedText, is_blank, strip_cell_markup
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
 
     Ask = Callable[[TableItem, Format, Model], Awaitable[str]]

@@ -11,6 +11,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATI
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,
     SELECTION_TEMPLATES,
+    TemplatePair,
     has_chinese_names,
     is_same_answer,
     translate_pair,
@@ -41,9 +43,7 @@ from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
 
-    from evalsuite.builders.treb.lookups import TemplatePair
     from evalsuite.builders.treb.sheet import Sheet
 
 TEMPLATES = {
@@ -52,8 +52,7 @@ TEMPLATES = {
     "Table_General_Operations": OPERATION_TEMPLATES,
     "Table_Distribution_Testing": DISTRIBUTION_TEMPLATES,
 }
-# Attempts per pair, because a template's random draw may find nothing to ask.
-TRIES = 5
+TRIES = 5  # Attempts per pair, because a template's random draw may find nothing to ask.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

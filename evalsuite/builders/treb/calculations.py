@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from random import Random
 
 from evalsuite.builders.treb.lookups import (
     PairMaker,
@@ -15,11 +16,6 @@ from evalsuite.builders.treb.lookups import (
     make_text_pair,
 )
 from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
-
 
 LEAST = 0.1  # Smallest absolute value of a nonzero statistic, because answers have two decimals.
 # Each statistic's name, Python function and pandas method.

@@ -259,8 +259,7 @@ SELECTION_TEMPLATES = (
 # ruff: noqa: RUF001 - Chinese punctuation
 COMMAS = ",，"
 
-# Regular expressions for a quoted name or cell, and for a condition.
-Q, C = '"([^"]+)"', r"(.+)"
+Q, C = '"([^"]+)"', r"(.+)"  # Regular expressions for a quoted name or cell, and for a condition.
 STATISTICS = {
     "sum": "总和",
     "mean": "平均值",

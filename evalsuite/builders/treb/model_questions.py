@@ -15,8 +15,10 @@ import csv
 import io
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, cycle, islice
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +44,6 @@ from evalsuite.solvers.program_text import find_program
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from evalsuite.core.protocols import Model
 
@@ -238,10 +238,8 @@ def describe_table(sheet: Sheet) -> str:
     return f"{sheet.table.limit_rows(SHOWN_ROWS).format_markdown()}{left_out}"
 
 
-# Maximum number of columns to try per table until a question about a column's name is accepted.
-MOST_COLUMNS = 3
-# The file of answers in the output folder, so that a repeated build asks only new questions.
-STORE = "answers.sqlite"
+MOST_COLUMNS = 3  # Maximum number of columns to try per table until a question about a column's name is accepted.
+STORE = "answers.sqlite"  # The file of answers in the output folder, so that a repeated build asks only new questions.
 DISPUTED = "disputed.csv"
 REVIEW_COLUMNS = ("id", "question", "answer", "candidates", "table", "accepted")
 VOTES = 3

@@ -10,13 +10,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from evalsuite.benchmarks.treb.tables import SourceTable
 
 
@@ -185,12 +184,10 @@ def _is_number_or_missing(cell: str | None) -> bool:
     return cell is None or is_number(cell)
 
 
-# Maximum characters of a cell by which a question may refer to a row or a group.
-LONGEST_VALUE = 60
+LONGEST_VALUE = 60  # Maximum characters of a cell by which a question may refer to a row or a group.
 FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
-# Minimum digits of codes: distinct whole numbers of equal length with fewer digits are quantities.
-SHORTEST_CODE = 7
+SHORTEST_CODE = 7  # Minimum digits of codes: distinct whole numbers of equal length with fewer digits are quantities.
 LONGEST_NUMBER = 15  # Maximum decimal digits that a float preserves.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import date, time, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +14,6 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalsuite.core.types import Sample
 
 MAX_TEXT = 20_000

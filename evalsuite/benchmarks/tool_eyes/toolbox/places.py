@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from evalsuite.benchmarks.tool_eyes.toolbox.numbers import check_length, check_r
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalsuite.core.types import Sample
 
 
