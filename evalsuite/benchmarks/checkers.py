@@ -54,11 +54,8 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
         for place, line in outputs:
             id_ = read_field(line, "id", str, results, place)
             several = "turns" in samples[id_].metadata if id_ in samples else False
-            events = (
-                _list_turns(line.get("result"))
-                if several
-                else map(make_call_event, _read_bfcl_calls(line.get("result")))
-            )
+            result = line.get("result")
+            events = _list_turns(result) if several else map(make_call_event, _read_bfcl_calls(result))
             transcript = Transcript("", events=tuple(events))
             yield CheckerVerdict(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
 

@@ -11,8 +11,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import shorten_to_beginning
 
 T = TypeVar("T")
-AGREEMENT = "agreement.json"
-"""The file in a benchmark's data folder with the agreement between evalsuite's scorers and the benchmark's checker."""
+AGREEMENT = "agreement.json"  # File in a benchmark's data folder: agreement of evalsuite's scorers with its checker.
 NAMES = {
     dict: "an object",
     list: "a list",

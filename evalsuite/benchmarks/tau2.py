@@ -269,7 +269,6 @@ class Reward:
 
     @asynccontextmanager
     async def _repeat_calls(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
-        """Open a fresh world, and repeat the calls in this world."""
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
             tools = {tool.document.name: tool for tool in opened.tools}
@@ -357,13 +356,8 @@ def _make_solver(setup: Setup) -> Solver:
     from evalsuite.tools.simulated import Persona
 
     options = Tau2Options.from_setup(setup)
-    policy = read_policy(setup)
-    talk = conversation(
-        user=Persona(tools=tuple(options.user_tools)),
-        world=options.own_world,
-        policy=policy,
-        max_turns=options.max_turns,
-    )
+    persona = Persona(tools=tuple(options.user_tools))
+    talk = conversation(user=persona, world=options.own_world, policy=read_policy(setup), max_turns=options.max_turns)
     return dataclasses.replace(talk, history=read_history)
 
 

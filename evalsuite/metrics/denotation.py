@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from evalsuite.metrics.numbers import parse_number
 
 TOLERANCE = 1e-6
-MOST_CHARACTERS, MOST_VALUES = 20_000, 500
-"""Maximum characters of an answer that are read, and maximum values in a list."""
+MOST_CHARACTERS, MOST_VALUES = 20_000, 500  # Maximum characters of an answer that are read, and values in a list.
 _TRUTHS = dict.fromkeys(["yes", "true", "correct", "right", "是", "是的", "对", "正确", "真"], True)
 _TRUTHS |= dict.fromkeys(["no", "false", "incorrect", "wrong", "否", "不", "不是", "错", "错误", "假"], False)
 _MAGNITUDES = {

@@ -88,10 +88,8 @@ class BertScore:
         tokens = _tokenize_texts(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
         special = tokens.pop("special_tokens_mask")
         with torch.inference_mode():
-            states = self._model(**_move_to_device(self._model, tokens), output_hidden_states=True).hidden_states[
-                self.layer
-            ]
-        vectors = torch.nn.functional.normalize(states, dim=-1).cpu()
+            output = self._model(**_move_to_device(self._model, tokens), output_hidden_states=True)
+        vectors = torch.nn.functional.normalize(output.hidden_states[self.layer], dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
             # If the tokenizer drops all characters of a text, compare its special tokens, because no others remain.

@@ -80,9 +80,7 @@ def _load_jieba() -> Any:
 
 
 Targets = str | int | float | Sequence[str | int | float]
-IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"
-"""A character of a normalised text that forms words with its neighbours, unlike blanks and Han characters."""
-
+IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"  # Characters that form words with their neighbours: no blanks or Han signs.
 ARTICLES = re.compile(r"\b(?:an?|the)\b")
 
 

@@ -23,7 +23,7 @@ from evalsuite.judges.scorers import WINS
 from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
 from evalsuite.output.reports.judges.ballots import read_ballots
 from evalsuite.output.reports.judges.estimates import estimate_gain, estimate_kappa_gain
-from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Series, Style, Table
+from evalsuite.output.reports.section import Cell, Chart, Passage, Series, Style, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
@@ -179,7 +179,7 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a judge's mean by a fifth of people's labels, at least `FEWEST`; every run uses the same labels."""
+    """Correct a judge's mean with a fifth of the human labels (at least `FEWEST`), the same labels in every run."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)
@@ -189,26 +189,14 @@ def _correct_mean(
     return estimate_corrected_mean(question, shown, truth, bounds)
 
 
-COLUMNS = (
-    Column("Mode"),
-    Column("Other mode"),
-    Column("Accuracy gained", "percent"),
-    Column("p", "pvalue"),
-    Column("Kappa gained", "number", 2),
-    Column("p", "pvalue"),
-    Column("Pairs", "count"),
+COLUMNS = parse_columns(
+    "Mode | Other mode | Accuracy gained: percent | p: pvalue | Kappa gained: number 2 | p: pvalue | Pairs: count"
 )
 NOTE = (
     "Gains of the other mode over the first, on the comparisons that both judged. The p of accuracy is McNemar's exact "
     "test; the interval and the p of kappa are jackknife estimates by question."
 )
-RHO_COLUMNS = (
-    Column("Mode"),
-    Column("Other mode"),
-    Column("Spearman's rho gained", "number", 2),
-    Column("p", "pvalue"),
-    Column("Responses", "count"),
-)
+RHO_COLUMNS = parse_columns("Mode | Other mode | Spearman's rho gained: number 2 | p: pvalue | Responses: count")
 RHO_NOTE = (
     "Gains of the other mode over the first in the mean correlation over the four aspects, on the responses that both "
     "scored. Interval and p are jackknife estimates by conversation."

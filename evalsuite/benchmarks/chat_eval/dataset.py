@@ -21,25 +21,21 @@ from evalsuite.judges import Likert
 from evalsuite.samples.files import Field, SampleFields
 from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
 
+# The four aspects of the ChatEval paper; the files also contain understandability and an overall rating. The scales are
+# from Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3), the names from UniEval (arXiv 2210.07197).
 HUMAN_ASPECTS = (
     Likert("would a person say it like this?", 1, 3, name="naturalness"),
     Likert("does it fit what was said before?", 1, 3, name="coherence"),
     Likert("is it interesting, or is it dull?", 1, 3, name="engagingness"),
     Likert("1 if it makes use of the background, 0 if not", 0, 1, name="groundedness"),
 )
-"""The four aspects of the ChatEval paper. The files also contain understandability and an overall rating."""
-
-# Source of the aspects' scales: Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3). Source of the aspects' names:
-# UniEval (arXiv 2210.07197).
-# The overall rating, from 1 to 5, in the USR files; the judge does not give this rating.
-OVERALL = "overall"
+OVERALL = "overall"  # The overall rating in the USR files, from 1 to 5; the judge does not give this rating.
 ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 
 
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
-GROUND_TRUTH = "Original Ground Truth"
-"""The label of the original responses in the conversations, which are the references for all other responses."""
+GROUND_TRUTH = "Original Ground Truth"  # Labels original responses, which are the references for other responses.
 TEXTS = ("source", "context", "system_id", "system_output")
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
@@ -240,12 +236,11 @@ def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
 
 
 def _get_subset_path(item: Mapping[str, Any]) -> str:
-    """Return the path of LLMBar's subset, such as `Adversarial/Manual`."""
     return str(item[FILE]).rpartition("/")[0] or "all"
 
 
 def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
-    """Put RewardBench's chosen answer first or second, by a hash of the prompt and the answer."""
+    """Make a reader that puts RewardBench's chosen answer first or second, by a hash of the prompt and the answer."""
 
     def read_in_order(item: Mapping[str, Any]) -> list[str]:
         values = [read_text_field(item, name) for name in (chosen, rejected)]

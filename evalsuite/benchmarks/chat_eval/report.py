@@ -24,7 +24,7 @@ from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases, tabulate_corrected_means
 from evalsuite.output.reports.judges.ballots import format_log
 from evalsuite.output.reports.judges.estimates import estimate_share
-from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table
+from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
 
 if TYPE_CHECKING:
     from evalsuite.benchmarks.chat_eval.paper_results import PairsResult
@@ -98,13 +98,7 @@ def _tabulate_pairs(judges: Sequence[JudgeSetting]) -> Table | None:
     return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, judges)])
 
 
-PAIR_COLUMNS = (
-    Column("Judge"),
-    Column("Accuracy", "percent"),
-    Column("Kappa", "number", 2),
-    Column("No verdict", "percent"),
-    Column("Pairs", "count"),
-)
+PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
 def _make_published_row(row: PairsResult) -> tuple[Cell, ...]:
@@ -201,14 +195,8 @@ def _correlate_responses(responses: RatedResponses, sign: Coefficient) -> list[C
     ]
 
 
-CHANGED_COLUMNS = (
-    Column("Judge"),
-    Column("Task"),
-    Column("Turns"),
-    Column("Changed", "percent"),
-    Column("To what people say", "percent"),
-    Column("Away from it", "percent"),
-    Column("Ballots", "count"),
+CHANGED_COLUMNS = parse_columns(
+    "Judge | Task | Turns | Changed: percent | To what people say: percent | Away from it: percent | Ballots: count"
 )
 CHANGED_NOTE = (
     "Share of the secret ballots after a turn that the same debater changed after the next turn, for the same order of "
@@ -250,17 +238,9 @@ def _make_change_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ..
         changed = [float(two.changed) for two in some]
         towards = [float(two.changed and two.after == two.people) for two in some]
         away = [float(two.changed and two.before == two.people) for two in some]
-        compared = (
-            (estimate_share(towards, samples), estimate_share(away, samples)) if task == "pairs" else (None, None)
-        )
-        yield (
-            judge.name,
-            task,
-            f"{turn} to {turn + 1}{'' if informed else ', nothing new'}",
-            estimate_share(changed, samples),
-            *compared,
-            len(some),
-        )
+        compared = [estimate_share(side, samples) if task == "pairs" else None for side in (towards, away)]
+        label = f"{turn} to {turn + 1}{'' if informed else ', nothing new'}"
+        yield judge.name, task, label, estimate_share(changed, samples), *compared, len(some)
 
 
 def pair_ballots(row: Row, turns: int, *, at_once: bool = False) -> Iterator[TwoBallots]:

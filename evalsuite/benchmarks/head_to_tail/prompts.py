@@ -112,8 +112,7 @@ def make_solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# The paper's prompt asks for brevity and permits "unsure"; section 3.5 of the paper removes each of the two
-# instructions.
+# Section 3.5 of the paper removes each of the prompt's two instructions: brevity, and permission to be unsure.
 _BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],

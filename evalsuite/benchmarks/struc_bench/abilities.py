@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}
-"""Verdicts (results of comparing cells) that mean a correct value."""
+RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # Verdicts on cells that mean a correct value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,8 @@ class CellPair:
 class TableComparison:
     """The differences between all tables of two texts.
 
-    The head rows of a wanted table contain the column names; if the markup marks no head row, the first row
-    is the head. In tables with two or more columns, the first column contains the names of the rows. All
-    other cells are data.
+    The head rows of a wanted table contain the column names; if the markup marks no head row, the first row is the
+    head. In tables with two or more columns, the first column contains the names of the rows. All other cells are data.
     """
 
     tables: int = 0  # The number of wanted tables.
@@ -138,16 +136,15 @@ def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 MOST_COLUMNS = 16  # Maximum columns checked for sums, because the time grows with the cube of the number of columns.
 TOLERANCE = 1e-6
-FEWEST_LINES = 2
-"""Minimum lines in which a sum must hold, because in one line two small numbers may equal a third by chance."""
+FEWEST_LINES = 2  # Minimum lines in which a sum holds; in one line, two small numbers may equal a third by chance.
 
 
 def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
     """Check whether each sum in a wanted table also holds for the predicted cells at the same positions.
 
     A line (row or column) is a sum if it equals the sum of two other lines, or of all other lines. Only positions at
-    which all these lines have numbers are compared; two or more are necessary. A difference (c - b = a) counts as the
-    sum a + b = c. Each position of a sum gives a separate result.
+    which all these lines have numbers are compared, and at least two such positions are necessary. A difference
+    (c - b = a) counts as the sum a + b = c. Each position of a sum gives a separate result.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]

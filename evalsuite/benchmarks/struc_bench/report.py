@@ -39,6 +39,7 @@ from evalsuite.output.reports.section import (
     Series,
     Table,
     list_rows_by_mode,
+    parse_columns,
 )
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
 
@@ -107,7 +108,6 @@ def _make_share_columns(headings: Iterable[str]) -> list[Column]:
 
 
 def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    """List format name, run label and cases for each combination of format and run that has cases."""
     return [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -117,7 +117,6 @@ def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]
 
 
 def _list_total_and_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    """List the cases of all formats together, then of each format."""
     return [("all", line.label, line.tally) for line in lines] + _list_formats(lines)
 
 
@@ -127,7 +126,7 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
         for name, label, tally in _list_total_and_formats(lines)
     ]
     columns = [
-        *(Column("Format"), Column("Run"), Column("Outputs", "count")),
+        *parse_columns("Format | Run | Outputs: count"),
         *_make_share_columns([*TABLE_SCORE.values(), "Compiles"]),
     ]
     note = (
@@ -209,10 +208,7 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
     names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
     rows += [[name, model, *values, None] for name in names for model, values in _read_published(name, RELEASED)]
     rows.sort(key=lambda row: names.index(str(row[0])))  # The sort is stable: published rows follow this run's.
-    columns = [
-        Column("Format"), Column("Run"), Column("Content (sum)", "number", 3), Column("Format (sum)", "number", 3),
-        Column("No score", "count"),
-    ]  # fmt: skip
+    columns = parse_columns("Format | Run | Content (sum): number 3 | Format (sum): number 3 | No score: count")
     note = (
         "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
         "3), format at most 4 (HTML 3). No score: markup that those scripts cannot read. Rows marked as published: the "
@@ -393,10 +389,7 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
             agreed = None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
             shares = (sum(side) / len(pairs) for side in (people, computed))
             lines.append([heading, len(pairs), *shares, agreed])
-    columns = [
-        Column("Type"), Column("Outputs", "count"), Column("People", "percent", 1), Column("Computed", "percent", 1),
-        Column("Cohen's kappa", "number", 3),
-    ]  # fmt: skip
+    columns = parse_columns("Type | Outputs: count | People: percent | Computed: percent | Cohen's kappa: number 3")
     note = "The share of outputs with such an error as most people labelled them, and as the comparison finds it."
     return Table(title, columns, lines, note) if lines else None
 

@@ -275,8 +275,7 @@ class TexCheck:
     async def accepts_table(self, table: str, reference: str, answer: str = "") -> bool | None:
         """Tell whether TeX accepts a non-empty table after the definitions that precede the table in the answer.
 
-        Returns:
-            Return None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
+        The result is None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """
         if reference not in self._known and (accepted := await self._is_compilable(reference)) is not None:
             self._known[reference] = accepted
@@ -300,7 +299,6 @@ class TexCheck:
         return end.stdout.strip() == "0"
 
     async def aclose(self) -> None:
-        """End the sandbox."""
         if self._sandbox is not None:
             await self._sandbox.aclose()
 

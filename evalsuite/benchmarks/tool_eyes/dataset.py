@@ -19,18 +19,12 @@ from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
 from evalsuite.tools.live import find_code_executing_tools
 
 RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
+# The paper's five capabilities; `OVERALL` is their mean.
 CAPABILITIES = (
-    "format_alignment",
-    "intent_comprehension",
-    "behaviour_planning",
-    "tool_selection",
-    "answer_organisation",
+    *("format_alignment", "intent_comprehension", "behaviour_planning", "tool_selection", "answer_organisation"),
 )
-"""The paper's five capabilities; `OVERALL` is their mean."""
-
 OVERALL = "overall"
-RELEASED_MODES = ("released", "released_5shot")
-"""The modes with the prompts and the formulas of the authors' released code."""
+RELEASED_MODES = ("released", "released_5shot")  # Modes with the prompts and formulas of the authors' released code.
 
 
 def uses_released_code(sample: Sample) -> bool:
@@ -117,8 +111,7 @@ class ToolEyesOptions:
             value = getattr(self, name)
             absent = value is None and name in {"queries", "patience", "max_tokens"}
             if not absent and (type(value) is not int or value < 1):
-                message = f"tool_eyes was given {name}={value!r}"
-                raise SettingsError(f"{message}; it must be a whole number of at least 1")
+                raise SettingsError(f"tool_eyes was given {name}={value!r}; it must be a whole number of at least 1")
 
     def get_max_tokens(self, mode: str) -> int:
         return self.max_tokens or (1024 if mode in RELEASED_MODES else 512)

@@ -26,6 +26,7 @@ from evalsuite.output.reports.section import (
     Series,
     Table,
     list_rows_by_mode,
+    parse_columns,
 )
 
 if TYPE_CHECKING:
@@ -149,17 +150,13 @@ def _list_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
 
 
 def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the overall score by scenario, as in the paper's Table 2, but with the total first.
-
-    The total comes first, because a page could cut off the last column.
-    """
+    """Tabulate the overall score by scenario (Table 2), with the total first, because pages may cut off columns."""
     present = _list_scenarios(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
     return Table("Overall score by scenario", [Column("Run"), *_make_columns(present)], rows)
 
 
 def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate each capability and each rule-based score by scenario."""
     present = _list_scenarios(lines)
     metrics = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
@@ -223,13 +220,9 @@ def _count_tools(tally: Tally, scenario: str) -> int:
 
 
 def _tabulate_rules(lines: Sequence[LabelledCases]) -> Table:
-    columns = [
-        Column("Run"),
-        Column("Episodes", "count"),
-        *(Column(_format_heading(rule), "percent") for rule in RULES),
-        Column("Failed completely", "percent"),
-        Column("Turns per episode", "number", 2),
-    ]
+    columns = parse_columns("Run | Episodes: count")
+    columns += [Column(_format_heading(rule), "percent") for rule in RULES]
+    columns += parse_columns("Failed completely: percent | Turns per episode: number 2")
     rows: list[list[Cell]] = []
     for line in lines:
         episodes = _list_episodes(line.tally)

@@ -72,8 +72,7 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # The `match` score of a call without a thought; as in the published evaluator, it is 5 of 10 without asking the judge.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-# Maximum characters of an observation in the judge's log; of longer observations, the log states only the length.
-LONGEST_IN_LOG = 200
+LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; of longer ones, it has the length.
 
 
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant

@@ -57,12 +57,8 @@ class Subtask:
 
 
 _LANGUAGE = (
-    "Understanding",
-    "Instruction_Following",
-    "Hallucination_Evaluation",
-    "Robustness_Evaluation",
-    "Code_Generation",
-    "Mathematical_Reasoning",
+    *("Understanding", "Instruction_Following", "Hallucination_Evaluation", "Robustness_Evaluation"),
+    *("Code_Generation", "Mathematical_Reasoning"),
 )
 SUBTASKS = (
     *(Subtask(file, "NLU", table=False, programs=False) for file in _LANGUAGE),
@@ -273,8 +269,7 @@ def _find_file_below(root: Path, written: Path) -> Path | None:
         return None
 
 
-AT_ONCE = 16 << 20
-"""Maximum bytes of a file that is read at once, which is faster than streaming and adds line and column to errors."""
+AT_ONCE = 16 << 20  # Maximum bytes of a file that is read at once: this is faster, and errors have line and column.
 PIECE = 1 << 20
 _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()

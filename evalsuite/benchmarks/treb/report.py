@@ -25,7 +25,17 @@ from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.generic import warn_of_cut_off_answers
-from evalsuite.output.reports.section import Block, Cell, Chart, ChartKind, Column, Section, Series, Table
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    ChartKind,
+    Column,
+    Section,
+    Series,
+    Table,
+    parse_columns,
+)
 from evalsuite.results.record_file import FOLDER
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
@@ -62,16 +72,15 @@ def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | 
 def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
     """Average a metric over the paper's columns (skill and mode) that have scored cases, with a normal interval.
 
-    The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary
-    only within their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the
-    estimate has no interval.
+    The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary only within
+    their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the estimate has no interval.
 
     If all records of each subtask have the same score, the observed spread is zero, although the true spread may not
-    be. If each record is correct with a probability p of its own, all are correct with at most exp(-sum(1 - p)).
-    Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is the maximum weight
-    of a record. Then all records are correct with a probability of at most (1 - confidence) / 2. The same holds
-    for a true mean above the observed mean. So every interval of 0/1 scores extends at least by w ln(2 / (1 -
-    confidence)) to both sides, because a wrong answer could otherwise narrow the interval.
+    be. If each record is correct with its own probability p, the probability that all records are correct is at most
+    exp(-sum(1 - p)). Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is
+    the maximum weight of a record. Then all records are correct with a probability of at most (1 - confidence) / 2. The
+    same holds for a true mean above the observed mean. So every interval of 0/1 scores extends at least by w ln(2 / (1
+    - confidence)) to both sides, because a wrong answer could otherwise narrow the interval.
     """
     columns = list_columns(metric)
     scored = tally.scored(metric).where(lambda row: find_column(row) in columns)
@@ -258,12 +267,8 @@ def _count_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
                 rows.append([view.label, title, tiers, counts.total(), *(counts[state] for state in PROGRAM_STATES)])
                 packages.update(str(row.facts["package"]) for row in cases if row.facts.get("package"))
     if rows:
-        heads = [
-            Column("Run"),
-            Column("Mode"),
-            Column("Sandbox"),
-            *(Column(name, "count") for name in ("Cases", *PROGRAM_STATES[:-1], "no program")),
-        ]
+        heads = parse_columns("Run | Mode | Sandbox")
+        heads += [Column(name, "count") for name in ("Cases", *PROGRAM_STATES[:-1], "no program")]
         note = "Of ICoT the last program of a case. In PoT all but the first kind are zero on every metric."
         if packages:
             missing = ", ".join(f"{name} ({count})" for name, count in packages.most_common(10))

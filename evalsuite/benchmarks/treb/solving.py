@@ -79,7 +79,6 @@ class ModeSolver:
         return self.sandbox if COLUMN_OF[sample.tags["mode"]] != TCOT else None
 
     async def aclose(self) -> None:
-        """Close the sandbox."""
         await self.sandbox.aclose()
 
 
@@ -165,14 +164,14 @@ def should_be_json(sample: Sample) -> bool:
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
-def format_table(table: SourceTable, syntax: str, mode: str, limit: int) -> str:
+def format_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
     """Write a table for TCoT in at most `limit` characters; a large table is cut to at most 50 rows.
 
-    A small table is written as the record's own text `written`, if this text is not empty and fits.
+    A small table is returned as `written`, the record's own text, if this text is not empty and fits.
     """
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
-    if small and syntax and len(syntax) <= limit:
-        return syntax
+    if small and written and len(written) <= limit:
+        return written
     shown = table if small else table.limit_rows(FIRST_ROWS)
     write = SourceTable.format_html if mode == "tcot_html" else SourceTable.format_markdown
     text = write(shown)
@@ -192,9 +191,7 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
     return [Message("system", instructions + counting), Message("user", question)]
 
 
-# Number of characters at a reply's end that are searched for JSON, because parsing nested objects takes quadratic
-# time.
-LONGEST = 100_000
+LONGEST = 100_000  # Characters at a reply's end that are searched for JSON; nested objects take quadratic time.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')  # A LaTeX backslash that is invalid in JSON: `12.5\%`.
 # LaTeX commands that JSON reads as control characters (backspace, tab), and their repair.
 _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))

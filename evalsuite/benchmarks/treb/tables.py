@@ -38,7 +38,6 @@ class SourceTable:
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
     def limit_rows(self, rows: int) -> SourceTable:
-        """Return the table with at most this many rows of data."""
         return replace(self, rows=self.rows[:rows])
 
     def format_markdown(self) -> str:
@@ -54,7 +53,6 @@ class SourceTable:
         return f"<table>{head}<tbody>{body}</tbody></table>"
 
     def format_csv(self) -> str:
-        """Write comma-separated values."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows((*self.header, *self.rows))
         return text.getvalue()

@@ -82,8 +82,7 @@ def find_html_fragments(page: str) -> Iterator[Fragment]:
         if not piece["end"]:
             if not depth:
                 begin = piece.start()
-                # Count only the lines since the last table, because recounting all lines for each table takes quadratic
-                # time.
+                # Count only the lines since the last table, because counting from the start takes quadratic time.
                 line, counted = line + page.count("\n", counted, begin), begin
             depth += 1
         elif depth:
@@ -111,8 +110,7 @@ def find_latex_fragments(source: str) -> Iterator[Fragment]:
         if token.kind == "begin" and token.value in VERBATIM:
             place = end
         elif token.kind == "begin" and token.value in TABLES:
-            # Count only the lines since the last table, because recounting all lines for each table takes quadratic
-            # time.
+            # Count only the lines since the last table, because counting from the start takes quadratic time.
             line, counted = line + source.count("\n", counted, token.start), token.start
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)

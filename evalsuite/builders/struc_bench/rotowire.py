@@ -116,7 +116,7 @@ PAIR = re.compile(
 
 
 def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the sentences about each row; a sentence without a name continues the sentence before it."""
+    """Group sentences by row; a sentence that names no row belongs to the rows of the previous sentence."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:

@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -257,7 +258,7 @@ descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fin
 output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is empty
 or holds the table's code is requested again, three times in all; items without one are named and left out, and the
 exit status is 1."""
-DESCRIPTION_PARAMETERS = {"max_tokens": 1024, "temperature": 0.0}
+DESCRIPTION_PARAMETERS: Mapping[str, Any] = {"max_tokens": 1024, "temperature": 0.0}
 
 
 def add_format_cot_arguments(parser: ArgumentParser) -> None:
@@ -272,13 +273,9 @@ def add_format_cot_arguments(parser: ArgumentParser) -> None:
 
 def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
-
-    async def request_plain_description(item: TableItem, syntax: Format, model: Model) -> str:
-        return await request_description(item, syntax, model, plain=args.plain, **DESCRIPTION_PARAMETERS)
-
     return build_texts(
         args,
-        request_plain_description,
+        partial(request_description, plain=args.plain, **DESCRIPTION_PARAMETERS),
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # With the suffix `.json`, the instruction set would be read as a second file of items.

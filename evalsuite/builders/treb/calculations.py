@@ -151,13 +151,7 @@ def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 OPERATION_TEMPLATES = (
-    ask_statistic,
-    ask_statistic_where,
-    ask_share,
-    ask_extreme_row,
-    ask_distinct,
-    ask_rank,
-    ask_best_group,
+    *(ask_statistic, ask_statistic_where, ask_share, ask_extreme_row, ask_distinct, ask_rank, ask_best_group),
     ask_correlation,
 )
 
@@ -250,11 +244,7 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (
-    ask_normal,
-    ask_normality_statistic,
-    ask_uniform,
-    ask_skewness,
-    ask_evenly_spread,
+    *(ask_normal, ask_normality_statistic, ask_uniform, ask_skewness, ask_evenly_spread),
 )
 
 

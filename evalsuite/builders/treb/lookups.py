@@ -129,12 +129,7 @@ def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 QUERY_TEMPLATES = (
-    ask_cell_by_position,
-    ask_cell_by_name,
-    ask_neighbour,
-    ask_same_row,
-    ask_row_of,
-    ask_column_number,
+    *(ask_cell_by_position, ask_cell_by_name, ask_neighbour, ask_same_row, ask_row_of, ask_column_number),
     ask_next_column,
 )
 

@@ -3,7 +3,7 @@
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find it, the author writes the
 answer. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives full
-marks. Then candidates answer the question. If all candidates agree with the answer, it is kept. If all agree on another
+marks. Then candidates answer the question. If all agree with the answer, the question is kept. If all agree on another
 answer, that answer replaces it. Otherwise, people decide. Last, a judge classifies the question without knowing the
 intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
 """
@@ -196,15 +196,13 @@ class QuestionPanel:
                     return kept
             raise ValueError(f"it has no JSON object with {', '.join(properties)}")
 
-        messages = [Message("user", prompt)]
         try:
-            return (
-                await self.asking.ask_with_schema(
-                    model, messages, parse_object, schema, attempts=ATTEMPTS, max_tokens=TOKENS
-                )
-            ).value
+            answer = await self.asking.ask_with_schema(
+                model, [Message("user", prompt)], parse_object, schema, attempts=ATTEMPTS, max_tokens=TOKENS
+            )
         except JudgeError as error:
             raise DraftDropped(str(error).removeprefix("judge ")) from error
+        return answer.value
 
     async def _run_program_or_drop(self, sheet: Sheet, code: str) -> str:
         try:
@@ -349,8 +347,7 @@ async def _make_record(
         return []
     finally:
         progress.advance(1)
-    # If the judge found another subtask, move the question to that subtask, under an id that shows the intended
-    # subtask.
+    # If the judge found another subtask, the question moves to it; the id also names the intended subtask.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []

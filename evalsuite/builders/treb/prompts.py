@@ -39,16 +39,8 @@ TASKS = BRIEFS | {
 # Subtasks for which an author model invents the table (section 2.3), and topics of invented tables.
 ZERO_SHOT = ("Table_General_Operations", "Table_Summary")
 TOPICS = (
-    "retail",
-    "weather",
-    "schools",
-    "hospitals",
-    "railways",
-    "farming",
-    "energy",
-    "football",
-    "libraries",
-    "banking",
+    *("retail", "weather", "schools", "hospitals", "railways"),
+    *("farming", "energy", "football", "libraries", "banking"),
 )
 
 AUTHOR = """\

@@ -75,7 +75,7 @@ class Sheet:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # The column has at most two values, or mostly zeros and ones (a law in force for half a year is 0.5).
+        # Flags have at most two values, or are mostly zeros and ones (0.5 for a law in force for half a year).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
@@ -325,7 +325,7 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
 
 
 def _are_running_steps(cells: Sequence[float | None]) -> bool:
-    """Tell whether most cells exceed the cell before by the same step, like months or the grid of an experiment."""
+    """Tell whether most cells exceed the previous cell by the same step, like months or settings of an experiment."""
     present = [cell for cell in cells if cell is not None]
     if len(present) < FEWEST_IN_ORDER:
         return False

@@ -149,11 +149,11 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _score_line_pairs(first: _Table, second: _Table) -> Floats:
-    """Measure by how much each pair of lines exceeds the mean similarity of characters, in units of equal cells."""
+    """Measure how much more alike than average each pair of lines is by characters, in units of equal cells."""
     import numpy as np
 
     one, two = _make_profiles(first), _make_profiles(second)
-    # A matrix product would start threads that wait for each other longer than the computation takes.
+    # Avoid a matrix product, because its threads would wait for each other longer than they compute.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
     likeness: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))

@@ -88,7 +88,7 @@ class ValueGrid:
         return ValueGrid(list(zip(*self.texts, strict=True)))
 
     def is_transposed(self, other: ValueGrid) -> bool:
-        """Tell whether the first row and column share more names with `other`'s first column and head, exchanged."""
+        """Tell whether this table looks transposed: its first row has the names of `other`'s rows, or vice versa."""
         top, side = set(self.rows[0]) - {""}, {row[0] for row in self.rows} - {""}
         head, names = set(other.rows[other.head]), {row[0] for row in other.rows}
         return len(top & names) + len(side & head) > len(top & head) + len(side & names)
@@ -226,7 +226,7 @@ def _make_aligner(left: ValueGrid, right: ValueGrid) -> TableAligner:
 
 
 def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Pair the unaligned lines between two aligned lines in order, as replaced lines; surplus lines stay unpaired."""
+    """Pair the remaining lines between two aligned lines in order, as replaced lines; surplus lines stay unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs

@@ -112,9 +112,8 @@ class _OpenTable:
     """A table that is being read."""
 
     rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells from above cover completely is empty.
-    groups: set[int] = field(
-        default_factory=set
-    )  # Indexes of the rows at which a head, a body or a foot starts or ends.
+    # The indexes of the rows at which a head, a body or a foot starts or ends.
+    groups: set[int] = field(default_factory=set)
     caption: HtmlCell = field(default_factory=HtmlCell)
     in_row: bool = False
     in_head: bool = False
@@ -186,7 +185,6 @@ class PageTables:
         return [run for run in map(normalise_text, runs) if run]
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start of an element."""
         self._hidden += tag in HIDDEN
         self._script = SCRIPTS.get(tag, "")
         if tag in APART:
@@ -227,7 +225,6 @@ class PageTables:
             table.in_head = in_head
 
     def end(self, tag: str) -> None:
-        """Handle the end of an element."""
         self._hidden -= tag in HIDDEN
         if tag in WHITELIST:
             self._stream.append((f"/{tag}", ""))
@@ -243,7 +240,6 @@ class PageTables:
             self.data(" ")
 
     def data(self, text: str) -> None:
-        """Handle a piece of text."""
         if self._hidden:
             return
         self._stream.append(("", text))

@@ -327,7 +327,6 @@ class TextReader:
         return text
 
     def read_all(self, place: int, end: int) -> str:
-        """Return the text of a range of tokens."""
         while place < end:
             place = self.read_token(place)
         return self.take_text()

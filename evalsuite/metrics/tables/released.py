@@ -56,7 +56,6 @@ class ReleasedPage:
         self.text = "".join(self._texts)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - lxml's signature
-        """Handle the start of an element."""
         if self._pieces:
             self._end_text()
         if tag in OPENING:
@@ -68,7 +67,6 @@ class ReleasedPage:
             self._hiding += tag in NOT_TEXT
 
     def end(self, tag: str) -> None:
-        """Handle the end of an element."""
         if self._pieces:
             self._end_text()
         if tag in CLOSING:
@@ -80,7 +78,6 @@ class ReleasedPage:
             self._hiding -= tag in NOT_TEXT
 
     def data(self, text: str) -> None:
-        """Handle a piece of text."""
         self._pieces.append(text)
 
     def close(self, *_: str) -> None:

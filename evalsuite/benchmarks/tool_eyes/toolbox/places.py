@@ -165,7 +165,6 @@ class Files:
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def close(self) -> None:
-        """Delete the folder."""
         self._temporary.cleanup()
 
     @tool
@@ -276,7 +275,6 @@ class Records:
         self.database.set_authorizer(_authorize_action)
 
     def close(self) -> None:
-        """Close the database."""
         self.database.close()
 
     @tool
