@@ -164,7 +164,7 @@ def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[M
 
 
 def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Map each question's id to the right calls, as data for `trajectories.read_call`."""
+    """Map each question's id to its right calls, in a form that `trajectories.read_call` reads."""
     answers = {}
     for place, record in read_json_lines(path):
         calls = read_field(record, "ground_truth", list, path, place)
@@ -262,7 +262,7 @@ class Correct:
             for name, accepted in call.items()
         ]
         if any("unparseable" in event["faults"] for event in transcript.events):
-            # The leaderboard counts an undecodable answer as an answer without calls.
+            # An answer that cannot be decoded counts as an answer without calls, as on the leaderboard.
             is_right = not expected and not sample.metadata["any_call"]
             return {"correct": Score(float(is_right), "the arguments of a call cannot be read")}
         if sample.metadata["any_call"]:

@@ -32,7 +32,7 @@ from evalsuite.tools.worlds import World, open_tools
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
-MOST_STEPS = 21  # Maximum model messages per request; the leaderboard stops after the 21st message with a call.
+MOST_STEPS = 21  # Maximum model messages per request, because the leaderboard stops after the 21st message with a call.
 MORE_FUNCTIONS = "You have more functions now. Please try again with them."
 
 
@@ -56,7 +56,7 @@ def map_class_modules(package: str) -> Mapping[str, str]:
 
 
 class FunctionWorld:
-    """The objects of one sample, by class name; a subclass has a tool per documented function."""
+    """The objects of one sample, keyed by class name; a subclass has one tool per documented function."""
 
     def __init__(self, instances: Mapping[str, Any]) -> None:
         self.instances = instances
@@ -164,7 +164,7 @@ class CorrectTurns:
     package: str
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, Score]:
-        """Repeat the calls, and compare their effects with the right calls' effects; skip single-turn samples."""
+        """Repeat the made calls and the right calls, and compare their effects; skip samples with a single turn."""
         if "turns" not in sample.metadata:
             return {}
         fault = await run_in_thread(self.find_fault, sample, split_turns(transcript))
@@ -173,8 +173,8 @@ class CorrectTurns:
     def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
         """Describe the first fault of the calls; return an empty text if all turns are correct.
 
-        After each turn, the objects must have the same public attributes as after the right calls. Every result of the
-        turn's right calls must be among the results of the model's calls so far. Turns without an expected call are
+        After each turn, the objects must have the same public attributes as after the right calls. Each result of the
+        turn's right calls must also be a result of the model's calls so far. Turns without an expected call are
         ignored.
         """
         right_turns = sample.metadata["calls"]

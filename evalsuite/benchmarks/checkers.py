@@ -61,7 +61,7 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
 
 
 def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
-    """List the events of a multi-turn output; the output has a list of steps per turn."""
+    """List the events of a multi-turn output, which has a list of steps per turn."""
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
         for step in steps if isinstance(steps, list) else ():
@@ -69,7 +69,7 @@ def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_bfcl_calls(result: Any) -> list[ToolCall]:
-    """Read the calls of an output, which is a list of functions with arguments, or a text in Python syntax."""
+    """Read the calls of an output: a list of functions with arguments, or a text in Python syntax."""
     if isinstance(result, list):
         pairs = [pair for entry in result if isinstance(entry, dict) for pair in entry.items()]
         return [
@@ -213,7 +213,7 @@ class Agreement:
 
     @classmethod
     def read(cls, folder: Path) -> Agreement:
-        """Read the file that `write` wrote."""
+        """Read a file that `write` made."""
         path = folder / AGREEMENT
         plain = read_json(path, dict)
         verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))

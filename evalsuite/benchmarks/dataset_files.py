@@ -11,7 +11,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import shorten_to_beginning
 
 T = TypeVar("T")
-AGREEMENT = "agreement.json"  # File in a benchmark's data folder: agreement of evalsuite's scorers with its checker.
+AGREEMENT = "agreement.json"  # In a benchmark's data folder: how far evalsuite's scorers and its checker agree.
 NAMES = {
     dict: "an object",
     list: "a list",

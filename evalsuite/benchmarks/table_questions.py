@@ -68,7 +68,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class TableSet:
-    """A published set: its questions, and how its tables are read."""
+    """A published data set: its questions, and the reader of its tables."""
 
     title: str
     source: PublishedSet
@@ -108,7 +108,7 @@ def load_dataset(name: str, setup: Setup) -> Dataset:
 
 
 def _make_mode_sample(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:
-    """Return the sample in a mode; None if the database or the answer is too large for a program."""
+    """Return the sample for a mode; None if its database or answer is too large for a program."""
     name = f"{sample.id}-{mode}" if len(setup.modes) > 1 else sample.id
     sample = replace(sample, id=name, tags={**sample.tags, "mode": mode, "cluster": sample.id})
     if mode == "sql" or "database" not in sample.metadata:
@@ -212,7 +212,7 @@ def _read_table_file(path: Path) -> Mapping[str, TableFile]:
 
 
 def _read_database(path: Path) -> Mapping[str, TableFile]:
-    """Read each table of a database; the keys are table names, changed to valid variable names."""
+    """Read each table of a database; table names become valid variable names."""
     tables: dict[str, TableFile] = {}
     with open_database(path) as database:
         for name in list_tables(database):
@@ -286,7 +286,7 @@ def _list_answers(item: Item) -> str | list[str]:
 
 
 def _find_table(item: Item) -> str:
-    """Return the path of DataBench's table: beside the questions file, or in the data set that the question names."""
+    """Return the path of DataBench's table: beside the questions file, or in the folder of the question's data set."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
     return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named

@@ -63,7 +63,7 @@ class Tau2Options:
 
     @property
     def own_world(self) -> World:
-        """Return the world, which makes a task's initial calls; a plain class must have all state in memory."""
+        """Return the world that makes a task's initial calls; a plain class must keep all state in memory."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
         world.prepare = make_initial_calls
         return world
@@ -220,7 +220,7 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """Scores one conversation by comparison with the task's own actions, which run in a fresh world."""
+    """Scores a conversation by comparing it with the task's own actions, which run in a fresh world."""
 
     world: World
 
@@ -250,7 +250,7 @@ class Reward:
 
     async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether all assertions of the task hold in a fresh world after the transcript's calls."""
-        # Leave out calls of unknown tools, because they had no effect.
+        # Leave out calls of unknown tools, because such calls had no effect.
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
@@ -284,7 +284,7 @@ class Reward:
 
 
 def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the criteria that the task rewards; return no reward if any lacks a score."""
+    """Return `reward`, the product of the rewarded criteria's scores; return {} if any of these scores is missing."""
     # A criterion without assertions counts as fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
@@ -321,8 +321,8 @@ class JudgedReward:
 def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
     """Tell whether every action was taken, either by the agent or by the customer.
 
-    As in tau2-bench, an action's `compare_args` lists the arguments to compare; without this list, all arguments of the
-    made call are compared.
+    As in tau2-bench, an action's `compare_args` names the arguments to compare; by default, all arguments of the made
+    call.
     """
     calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
 

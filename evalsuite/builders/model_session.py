@@ -24,7 +24,7 @@ TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm",
 def add_options(
     parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add the named options of a run; `defaults` states each default in the help."""
+    """Add the named options of a run; if `defaults` is true, the help states each default."""
     for option in OPTIONS:
         if option.name in names:
             text = option.help if defaults else option.help.partition(". Default: ")[0]

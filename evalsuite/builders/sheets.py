@@ -71,7 +71,7 @@ def decode_text(content: bytes) -> str:
 
 
 def find_delimiter(text: str) -> str:
-    """Find the delimiter that gives most rows as many cells as the first row; among several, choose the widest rows."""
+    """Find the delimiter for which most rows have as many cells as the first row; a tie goes to the widest rows."""
 
     def rate_delimiter(delimiter: str) -> tuple[float, int]:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]

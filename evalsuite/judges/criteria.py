@@ -233,7 +233,7 @@ class Each(OnScale):
         return Items(self.item, self.section)
 
     def make_item_question(self) -> YesNo | Likert:
-        """Return the question about a single item, which the prompt shows in a separate section."""
+        """Return the question about one item; the prompt shows this item in a separate section."""
         question = f"Of the {self.item} in its section: {self.question}"
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 

@@ -83,7 +83,7 @@ class AnswerValue(Protocol[T_co]):
         """Read a value; None if the whole text is not a value."""
 
     def is_clear_before(self, why: str) -> bool:
-        """Tell whether a value stays unambiguous with this reason after it."""
+        """Tell whether a value stays unambiguous if this reason follows it."""
 
 
 @dataclass(frozen=True)

@@ -291,7 +291,7 @@ class Rubric:
         ]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the criteria are about items of the answer, and the answer is empty."""
+        """Tell whether the criteria are about items of the answer, but the answer is empty."""
         fields = self._list_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()

@@ -260,7 +260,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
-    """Tabulate the metrics from best to worst agreement, and the difference of each metric from `FIRST`."""
+    """Tabulate the metrics, best agreement first, and the difference of each metric from `FIRST`."""
     ranked, measures = _sort_by_agreement(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked

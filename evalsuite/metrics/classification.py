@@ -11,8 +11,8 @@ from collections.abc import Sequence
 def compute_label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     """Compute the F1 of each label that occurs, sorted by label, each in [0, 1].
 
-    An empty label stands for an answer that named no label: the answer counts as a miss of its target, and the empty
-    label has no F1.
+    An empty label stands for an answer without a label, which counts as a miss of its target; the empty label has no
+    F1.
     """
     right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
     wanted, named = Counter(targets), Counter(labels)
@@ -38,7 +38,7 @@ def compute_micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def compute_area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
-    """Return the probability that a positive case scores above a negative one, with ties counting half.
+    """Return the probability that a positive case scores above a negative case, where ties count half.
 
     Source: Hanley and McNeil, Radiology 143 (1982), computed by the Mann-Whitney statistic.
     """
@@ -53,7 +53,7 @@ def compute_area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -
 def compute_reliability(
     confidences: Sequence[float], right: Sequence[float], bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Return mean confidence, share of right cases and number of cases, for each equal bin that has cases."""
+    """Return mean confidence, share of right cases, and number of cases, for each of the equal bins that has cases."""
     members: dict[int, list[tuple[float, float]]] = {}
     for confidence, was_right in zip(confidences, right, strict=True):
         if not 0 <= confidence <= 1:

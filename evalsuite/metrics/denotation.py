@@ -66,7 +66,7 @@ _AMOUNT = re.compile(
 )
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
-_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"  # a comma that does not separate thousands
+_COMMA = r"\s*，\s*|\s*(?<!\d),\s*|,\s+|\s*,(?!\d{3}(?!\d))\s*"  # A comma that does not separate thousands.
 _SEPARATORS = [re.compile(pattern) for pattern in (r"\n+", r"\t", r"\s*\|\s*", r"\s*[;；]\s*", r"\s*、\s*", _COMMA)]
 # Values as Python, NumPy and pandas print them: `['a', 'b']`, `{'a'}`, `['a' 'b']`, `[1 2]`, `array([1, 2])`, a Series.
 _PRINTED = re.compile(r"(?:[\w.]{1,30}\()?(?:\[(.*)\]|\((.*)\)|\{(.*)\})(?:, dtype=[^()]{1,30}\))?\)?", re.DOTALL)

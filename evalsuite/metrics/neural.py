@@ -1,7 +1,7 @@
 """Compute text metrics with neural models (BERTScore, BARTScore, BLEURT); the user names each model's folder.
 
 The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is downloaded;
-a folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind of model
+the folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind of model
 raises a SettingsError; a missing extra raises a ScoringError.
 """
 
@@ -43,8 +43,8 @@ class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
     Each token of one text is matched with the token of the other text whose contextual embedding has the greatest
-    cosine. As in the authors' package, other tokens can be matched with the special tokens at the beginning and end of
-    a text. The special tokens' own cosines do not count in the means.
+    cosine. As in the authors' package, a text's own tokens may match the special tokens at the other text's beginning
+    and end. The special tokens' own cosines do not count in the means.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
@@ -82,7 +82,7 @@ class BertScore:
         return BertScoreResult(*((value - base) / (1 - base) for value, base in values))
 
     def _embed(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-        """Embed each text as unit vectors, one per token, with a mask of the text's own tokens."""
+        """Embed each text as one unit vector per token, with a mask of the text's own tokens."""
         import torch
 
         tokens = _tokenize_texts(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)

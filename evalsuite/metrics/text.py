@@ -87,7 +87,8 @@ ARTICLES = re.compile(r"\b(?:an?|the)\b")
 def exact_match(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction equals a normalised target, otherwise 0.0.
 
-    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by `normalise`.
+    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by
+        `normalise_answer`.
     """
     return _score_best(lambda one, other: float(normalise_answer(one) == normalise_answer(other)), prediction, targets)
 
@@ -198,7 +199,7 @@ def _has_words(text: str, words: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
-    """Return the first word, and a pattern that matches all words only as whole words; a Han character is a word."""
+    """Return the first word, and a pattern for all words as whole words, where each Han character is a word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
     between = (" ?" if one or other else " " for one, other in pairwise(han))

@@ -32,7 +32,7 @@ def load_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> list[Sample]:
-    """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, according to its file name extension.
+    """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet; the file name's extension decides.
 
     A path `org/name` or `org/name:configuration` is a data set on the Hugging Face hub; reading it requires the
     package `datasets`.

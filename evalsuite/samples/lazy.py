@@ -20,7 +20,7 @@ _creation = (
 
 
 class LazySample:
-    """A sample that is created when it is used; only its id is known before."""
+    """A sample that is created when it is used; before that, only its id is known."""
 
     __slots__ = ("_make", "id")
 
@@ -68,7 +68,7 @@ class LazySamples(Sequence[Sample]):
         return [LazySample(id_, make) for id_ in self.ids]
 
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
-        """Return lazy samples with other tags, which a function computes from each sample."""
+        """Return lazy samples with other tags, which the function `tags` computes from each sample."""
 
         def make_tagged(id_: str) -> Sample:
             sample = self._make(id_)

@@ -228,7 +228,7 @@ def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str
         threshold: the lowest cosine that counts as similar, from -1 to 1.
         model: an embedding model, named as for `--model` and called through the gateway; by default the local
             all-MiniLM-L6-v2 for English (extra `embeddings`).
-        base_url: the model's address, if not the backend's usual one.
+        base_url: the model's address, if it differs from the backend's usual address.
 
     Raises:
         SettingsError: the threshold is outside [-1, 1].
@@ -272,7 +272,7 @@ class JsonSchema:
         return scores
 
     def parse_answer(self, answer: str) -> tuple[Any, str]:
-        """Read the value from the answer or its code fence; also return the fault, which is empty for a valid value."""
+        """Read the value from the answer or its code fence; also return the fault (empty if the value is valid)."""
         fenced = FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_constant)

@@ -28,7 +28,7 @@ NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge wi
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List the retrieved documents of the spans, or else those under `documents` in the facts or the metadata."""
+    """List the documents that the spans retrieved, or else those under `documents` in the facts or the metadata."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
@@ -109,7 +109,7 @@ class ForeignScorer:
     plain: PlainForeignScorer
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: CaseModel) -> Scores:
-        """Score one transcript; if a judge's call finally fails, raise the call's error."""
+        """Score one transcript; if a call of the judge failed for good, raise its error."""
         access = BlockingModel(judge, asyncio.get_running_loop())
         try:
             return await self.plain.score_case(ForeignCase(sample, transcript, self.plain.find_documents, access))
@@ -174,7 +174,8 @@ def from_autoevals(
         scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
         documents: a function of sample and transcript that returns the retrieved documents. The default is the spans'
             documents or, without any, `documents` in the facts or the metadata.
-        judge: whether the scorer needs a model, which is then the run's judge; False for scorers such as `Levenshtein`.
+        judge: whether the scorer needs a model; the run's judge is then this model. False for scorers such as
+            `Levenshtein`.
 
     Raises:
         SettingsError: autoevals is not installed.
@@ -201,8 +202,9 @@ def from_deepeval(
     """Score with a metric of DeepEval; the score has the metric's name in lower case with underscores.
 
     Args:
-        metric: a metric, or a function that takes `model=` and returns a metric, such as `AnswerRelevancyMetric` or
-            `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`, which then needs no OpenAI key.
+        metric: a metric, or a function that takes `model=` and returns a metric. Such a function, for example
+            `AnswerRelevancyMetric` or `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`,
+            needs no OpenAI key.
         documents: a function of sample and transcript that returns the retrieved documents. The default is the spans'
             documents or, without any, `documents` in the facts or the metadata.
         judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
@@ -258,12 +260,12 @@ def _copy_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
-    """Score with a scorer of Inspect; the score has the scorer's name, and a dictionary gives scores by its keys.
+    """Score with a scorer of Inspect; the score has the scorer's name, and a dictionary gives one score per key.
 
     Args:
         scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
-        judge: whether the scorer needs a model, which is then the run's judge, also in the role `grader`; False for
-            scorers such as `includes()`.
+        judge: whether the scorer needs a model; the run's judge is then this model, also in the role `grader`. False
+            for scorers such as `includes()`.
 
     Raises:
         SettingsError: Inspect is not installed.

@@ -95,7 +95,7 @@ def _read_database(path: Path) -> bytes:
 
 
 def find_sql(answer: str) -> str:
-    """Return the first of: the last block marked as SQL, the last block with a query, the last query, the answer."""
+    """Return the first that exists: last SQL block, last block with a query, last query, whole answer."""
     text = _END_SIGNS.sub("", answer)
     blocks = _BLOCK.findall(text)
     marked = [code for language, code in blocks if language]

@@ -74,7 +74,7 @@ def _rewrite_like_spider(sql: str) -> str:
 
 
 def compare_queries(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of the target query; unless it failed, also yield the outcome of the predicted query."""
+    """Yield the outcome of the target query and, unless it failed, the outcome of the predicted query."""
     if match == "spider":
         gold, predicted = _rewrite_like_spider(gold), _rewrite_like_spider(predicted)
     try:

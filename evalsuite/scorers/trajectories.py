@@ -109,7 +109,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
     """List the tool calls of a transcript, in order.
 
     Args:
-        controls: the names to include among the episode's own tools `finish` and `ask_to_user`.
+        controls: the tools among the episode's own tools `finish` and `ask_to_user` whose calls are included.
     """
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
@@ -119,14 +119,14 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control(event: Mapping[str, Any]) -> bool:
-    """Tell by the executor whether a call controlled the episode; an ordinary tool may have the same name."""
+    """Tell whether a call was one of the episode's own (by executor, since ordinary tools may share its name)."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS
 
 
 def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Match as many calls as possible (Kuhn); return the made call's index, or None, for each expected call."""
+    """Match as many calls as possible (Kuhn's algorithm); return, per expected call, a made call's index or None."""
     taken_by: dict[int, int] = {}
 
     def match_call(number: int, tried: set[int]) -> bool:
@@ -164,7 +164,7 @@ def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence
 
 def format_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` marks a missing expected call, and `+ ` marks an unexpected call."""
-    # If an expected call accepts a made call, they get the same line, even if their arguments are written differently.
+    # An expected and a made call that match get the same line, even if their arguments are written differently.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, match_calls(expected, made), strict=True):

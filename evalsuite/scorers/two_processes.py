@@ -119,7 +119,7 @@ class NotPlainError(TypeError):
 
 
 def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON; `stay` encodes a value that stays in its process; None refuses such values."""
+    """Convert a value to JSON; `stay` encodes values that stay in their process (None refuses such values)."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
@@ -162,7 +162,7 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
 
 
 def decode_value(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
-    """Convert JSON back to a value; `find` returns the answer's object for an identity."""
+    """Convert JSON back to a value; `find` maps an identity to the answer's object."""
     if not isinstance(data, dict):
         return [decode_value(item, find) for item in data] if isinstance(data, list) else data
     kind, value = data["type"], data["value"]
@@ -319,7 +319,7 @@ class Remote:
 
 
 def _read_own(remote: Remote, name: str) -> Any:
-    # Use a function instead of a method, because an attribute of the answer's object may have the method's name.
+    # Use a function, because a method could have the name of an attribute of the answer's object.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
@@ -374,7 +374,7 @@ class CheckProcess:
     ) -> Any:
         """Let the answer's process perform an operation; raise the exception that the operation raises.
 
-        `makes` names the class whose object the tests make by this operation.
+        `makes` names the class if the tests make an object by this operation.
         """
         self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(named)])])
         outcome = json.loads(self._results.get())
@@ -431,7 +431,7 @@ class CheckProcess:
         return error
 
     def _find_error_class(self, bases: list[str]) -> type[BaseException]:
-        """Find the exception class of this name in the tests or among the built-in classes, or make an empty class."""
+        """Find the exception class of this name in the tests or among built-in classes; else make an empty class."""
         name, *others = bases
         if name in self._errors:
             return self._errors[name]
@@ -451,7 +451,7 @@ def _format_error(error: BaseException) -> str:
 
 
 def _is_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
-    """Tell whether the new item at an index was in the list before, or the old item is in the list afterwards."""
+    """Tell whether the new item at an index was in the old list, or the old item is in the new list."""
     try:
         return bool(part != item and (item in before or part in after))
     except Exception:  # noqa: BLE001 - arrays in the parts have no single truth value
@@ -459,7 +459,7 @@ def _is_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool
 
 
 def _copy_content(argument: Any, left: Any) -> None:
-    """Update an argument to the content of the answer's copy after the call."""
+    """Update an argument to the content that the answer's copy has after the call."""
     if type(argument) is not type(left):
         return
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:

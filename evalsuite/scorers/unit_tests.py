@@ -48,7 +48,7 @@ class UnitTests:
     pairs: Sequence[tuple[str, str]] = ()  # Standard input and the expected standard output.
 
     def list_functions(self, check: str) -> list[str]:
-        """List the functions that a check calls and that neither the check nor the code before it defines."""
+        """List the functions that a check calls but that neither the check nor the code before it defines."""
         try:
             tree, before = ast.parse(check), _parse_module(self.before)
         except SyntaxError as error:
@@ -96,7 +96,7 @@ def _parse_module(code: str) -> ast.Module:
 
 
 def _list_used_modules(tree: ast.Module) -> set[str]:
-    """List the standard library modules of which a program uses attributes."""
+    """List the standard library modules whose attributes a program uses."""
     owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     bases = {owner.id for owner in owners if isinstance(owner, ast.Name)}
     return bases & set(sys.stdlib_module_names)
@@ -198,7 +198,7 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
     """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
 
     The program is the code block that defines the functions that the tests call. If no block defines these functions,
-    the program is all blocks, or the whole answer if the answer has no block; `facts["form"]` states the choice (see
+    the program is all blocks, or the whole answer without any block. `facts["form"]` states the choice (see
     `find_program`).
 
     The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
@@ -247,7 +247,7 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Find the program to test and prepend the code that must run first; return also the form of the answer."""
+    """Find the program to test, and prepend the code that must run before it; also return the answer's form."""
     wanted = tests.list_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
     # The whole answer may be the rest of a function, or a program that prints nothing.

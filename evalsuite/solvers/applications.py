@@ -37,7 +37,7 @@ ANSWER = "answer"  # Default name of the result field that holds an application'
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
-    A plain function gets a model whose methods block. If a model call failed permanently, the case has this error even
+    A plain function gets a model whose methods block. If a model call failed permanently, the case has its error even
     if the function caught it, because an answer without the model measures nothing.
     """
     try:
@@ -245,11 +245,11 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     `model`, `sample` and `world`. The function returns text, or an object (mapping, dataclass, pydantic model) with the
     answer; the object's other fields become facts of the transcript.
 
-    A **program** reads the input from standard input; `{input}` in the arguments is replaced by the input, too. The
+    A **program** reads the input from standard input; in its arguments, `{input}` is replaced by the input. The
     environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and those of Anthropic and Gemini, contain the model's
-    address and key; `{base_url}` in the arguments is the address, too. The program prints the answer, or a JSON object
-    whose field `answer` is the text of the answer and whose other fields become facts. An exit status other than 0 is
-    an error of the case; the message contains the end of standard error.
+    address and key. In the arguments, `{base_url}` is replaced by this address. The program prints the answer, or a
+    JSON object whose field `answer` is the text of the answer and whose other fields become facts. An exit status other
+    than 0 is an error of the case; the message contains the end of standard error.
 
     A **service** receives `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
     names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),

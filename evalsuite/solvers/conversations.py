@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 
-MAX_AGENT_TURNS = 30  # Maximum number of model messages, with or without calls, per message of a conversation.
+MAX_AGENT_TURNS = 30  # Maximum number of model messages (with or without calls) per message of the user.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ConversationSolver:
 
 
 class PersonaEpisode:
-    """A persona with tools: an episode of the persona's model, whose answers are the user's messages."""
+    """A persona with tools: each message is the final answer of an episode of the persona's model."""
 
     def __init__(self, persona: Persona, episode: Episode) -> None:
         self._persona, self._episode = persona, episode

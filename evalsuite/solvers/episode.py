@@ -80,10 +80,10 @@ class ToolLoop:
     """The solver for ReAct and for native tool calls; made by `react` and `tool_loop`."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
-    # The sources of each episode's tools. `finish` is added, and `ask_to_user` if there is a user, unless the sources
+    # The sources of each episode's tools. `finish`, and `ask_to_user` if there is a user, are added unless the sources
     # already contain documents of these names.
     tools: Sequence[ToolSource]
-    user: User | None = None  # The user who answers `ask_to_user`; None if the tool is not offered.
+    user: User | None = None  # The user who answers `ask_to_user`; None means that this tool is not offered.
     max_turns: int = MAX_TURNS  # Maximum number of the model's turns per episode.
     patience: int | None = None  # Number of malformed turns in a row after which the episode ends; None means no limit.
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
@@ -121,7 +121,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tag `faults` of all cases: the faults that the tools' worlds inject, by name; empty without faults."""
+        """The tag `faults` of all cases: the names of the faults that the tools' worlds inject, or an empty text."""
         faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
         return {"faults": ", ".join(faults)} if faults else {}
 

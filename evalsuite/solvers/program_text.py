@@ -30,7 +30,8 @@ _FENCE = re.compile(
 _PYTHON = ("python", "py", "python3")
 # Match a whole run of signs at once, because trying every part of the run would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block marked as Python. Other text may precede the opening fence, and follow the language and the closing fence.
+# A block marked as Python. Other text may come before the opening fence, after the language, and after the closing
+# fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -149,7 +150,7 @@ def _list_json_strings(text: str) -> list[str]:
 
 
 def _list_code_parts(text: str) -> Iterator[str]:
-    """Cut code out of prose: from the first line that looks like code to the last line up to which the code parses."""
+    """Cut code out of prose, from the first line that looks like code to the last line up to which it parses."""
     first = _FIRST_LINE.search(text)
     lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
@@ -247,7 +248,7 @@ def _is_using_earlier_names(block: str, earlier: list[str], defines: Collection[
 _BOX = r"\boxed{"
 # LaTeX boxes, braces and escaped characters; a backslash directly before `\boxed` is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
-# LaTeX macros for styles and fonts, which do not change their text. The innermost macros are removed first.
+# LaTeX macros for styles and fonts, which do not change the text within them. The innermost macros are removed first.
 _STYLED = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
 )

@@ -66,7 +66,7 @@ def describe_tables(names: Sequence[str]) -> str:
 async def _make_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
-    """Describe the installed packages, and the tables by the output of `describe`."""
+    """Describe the installed packages, then the tables; `describe` writes the program that describes the tables."""
     installed = f"Programs run in {sandbox.environment.description}; nothing can be installed."
     if not tables:
         return installed
@@ -121,7 +121,7 @@ class ProgramSolver:
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
-    # The description of each set of tables (in a list, empty until written) and its lock, by event loop and tables.
+    # By event loop and tables: a lock, and the tables' description in a list, which is empty until it is written.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare_sample(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
@@ -260,7 +260,7 @@ there: you will be shown what it printed, and variables keep their values. Once 
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
 
-# Writes the message that follows an execution; its second argument counts how many more programs may run.
+# Writes the message after an execution; its second argument is the number of programs that may still run.
 ShowResult = Callable[[Execution, int], str]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSetting:
-    """A judge: the model of a run in one of the run's modes."""
+    """A judge, that is, a run's model in one of the run's modes."""
 
     name: str
     mode: JudgingMode
@@ -94,7 +94,7 @@ def correlate_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """Dialogue responses with people's ratings and the values to correlate with the ratings."""
+    """Responses in dialogues, with people's ratings and the values to correlate with these ratings."""
 
     rows: Sequence[Row]
     values: Sequence[Mapping[str, float]]  # Each response's value by aspect.
@@ -106,7 +106,7 @@ class RatedResponses:
 
     @classmethod
     def from_metric(cls, tally: Tally, name: str) -> RatedResponses:
-        """Select the responses that have an overlap metric; the metric's value is used for every aspect."""
+        """Select the responses that have an overlap metric, and use the metric's value for every aspect."""
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
@@ -123,7 +123,7 @@ class RatedResponses:
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
     def select_overall(self) -> RatedResponses:
-        """Select the responses with an overall rating; the value is the mean of the aspects, each scaled to [0, 1]."""
+        """Select the responses with an overall rating; each value is the mean of the aspects, scaled to [0, 1]."""
         both = [two for two in zip(self.rows, self.values, strict=True) if OVERALL in two[0].facts["human"]]
         means = [
             math.fsum((values[one.name] - one.low) / (one.high - one.low) for one in HUMAN_ASPECTS) / len(HUMAN_ASPECTS)
@@ -161,7 +161,7 @@ class RatedResponses:
 
 
 def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, CorrectedMean]]:
-    """Estimate the first system's win rate and each aspect's mean from judge scores and some of people's labels."""
+    """Estimate means (the first system's win rate, and each aspect) from judge scores and some human labels."""
     estimates = []
     for name, tally in judges:
         compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)

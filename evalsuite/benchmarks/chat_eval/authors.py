@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
-OTHER_FORM = "direct_pair_comparison"  # Folders of this name have panels that give a verdict instead of scores.
+OTHER_FORM = "direct_pair_comparison"  # The name of folders whose panels give a verdict instead of scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AuthorsSetting:
     strategy: Strategy
     turns: int
     template: str
-    final: Mapping[str, str]  # The form of the judgement, by the debater's name.
+    final: Mapping[str, str]  # The requested form of the judgement, by the debater's name.
     summary: str  # The template of the summarizer's prompt.
     params: Mapping[str, Any]  # The temperature and the limit on tokens.
 
@@ -47,7 +47,7 @@ class AuthorsSetting:
         return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
 
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
-        """Make the panel of debaters that the file describes; `params` override the file's parameters."""
+        """Make the panel that the file describes; `params` override the file's parameters."""
         options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self)}
         return Panel(form, self.debaters, self.strategy, self.turns, **options)
 
@@ -138,10 +138,10 @@ def _read_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:
-    """Choose the panel configuration of a `paper:` mode for each aspect; comparisons have the single aspect ''.
+    """Choose a panel configuration for each aspect in a `paper:` mode; a comparison has the single aspect ''.
 
-    The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. If several fit,
-    configurations for the paper's data are preferred, then configurations without roles, then the alphabetical order.
+    The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. If several
+    configurations fit, prefer those for the paper's data, then those without roles, then the first by name.
     """
     fitting = [setting for setting in settings if _has_slots(setting.template, task) and _is_for_mode(setting, mode)]
 
@@ -149,7 +149,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
         has_role = len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
         return f"/{SETS[task]}/" not in setting.file, has_role, setting.file
 
-    # A folder in a file's path has the name of the aspect that the panel scores.
+    # The folder of a panel's file has the name of the aspect that the panel scores.
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
     by_aspect = {
         aspect: setting

@@ -210,13 +210,13 @@ def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]
 def _make_pair_set(
     files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field
 ) -> PublishedSet:
-    """Describe a set; `more` may have the fields `category`, `cluster` and `systems`."""
+    """Describe a published set; `more` may define the fields `category`, `cluster` and `systems`."""
     systems = {"systems": more.pop("systems")} if "systems" in more else {}
     return PublishedSet(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
 
 
 def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
-    """Join one role's messages in an MT-Bench conversation, up to the judged turn; if there are two, title them."""
+    """Join one role's messages up to the judged turn of an MT-Bench conversation; two messages get titles."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")
@@ -291,7 +291,7 @@ PAIR_SETS = {
 
 
 def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
-    """Read a set's samples; ids and tags are as in FairEval's pairs, and the tag `set` has the set's name.
+    """Read a set's samples, with ids and tags like FairEval's pairs, and the tag `set` with the set's name.
 
     Raises:
         DatasetError: the folder lacks the set's files, or an item does not have the published format.

@@ -164,7 +164,7 @@ DIALOGUE_NOTE = (
 
 
 def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> Iterator[Table]:
-    """Make a table per coefficient, or no table if the judges rated no response."""
+    """Make one table per coefficient; make none if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
     for sign, title in COEFFICIENTS.items() if rated else ():
         rows: list[tuple[Cell, ...]] = [

@@ -83,7 +83,7 @@ def parse_mode(name: str) -> JudgingMode:
 
 
 class ModeDescriptions(Mapping[str, str]):
-    """Descriptions of the modes by name; modes with suffixes are accepted as keys but are not iterated."""
+    """Descriptions of the modes by name; names with suffixes are valid keys, but iteration omits them."""
 
     def __getitem__(self, name: str) -> str:
         mode = parse_mode(name)
@@ -169,7 +169,7 @@ class JudgingSolver:
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
     def _make_papers_judge(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Judge:
-        """Make the paper's judge; use the authors' prompts if the released files have a configuration for the mode."""
+        """Make the paper's judge, with the authors' prompts if a released file configures the mode."""
         options: dict[str, Any] = {"attempts": self.attempts, "seed": self.seed, "interim": mode.ballots}
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if chosen := choose_settings(self.released, mode, task):
@@ -183,7 +183,7 @@ class JudgingSolver:
 
 
 def make_solver(setup: Setup) -> JudgingSolver:
-    """Make the solver with the fields of `JudgingSolver` and the generation parameters that the benchmark declares."""
+    """Make the solver from the benchmark's arguments: fields of `JudgingSolver`, and generation parameters."""
     own = [field.name for field in fields(JudgingSolver) if field.name != "released"]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
     options = {name: value for name, value in setup.args.items() if name in own}
@@ -204,8 +204,8 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # The key in `facts` of the overlap of response and reference by metric.
-ENCODING = Lock()  # The lock that a thread holds while it loads or uses the encoder.
+OVERLAP = "overlap"  # Key in `facts`: the overlap of response and reference, by metric.
+ENCODING = Lock()  # Held while a thread loads or uses the encoder.
 
 
 @lru_cache(maxsize=1024)
@@ -213,7 +213,7 @@ def compute_overlap(response: str, reference: str, encoder: Path | None) -> dict
     """Compute ROUGE-L, BLEU and, with an encoder, BERTScore's F1 of a response and its reference, in [0, 1]."""
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
-        # Use a lock, because cases are scored in threads, where transformers' imports and tokenizers are not safe.
+        # Use a lock, because cases are scored in threads, and transformers' imports and tokenizers are not thread-safe.
         with ENCODING:
             values["BERTScore"] = _load_bert_score(encoder).score(response, reference).f1
     return values
@@ -230,7 +230,7 @@ def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's judgement.
 
     For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, each
-    aspect's score is the judge's score on the human raters' scale; without a judge's score, it is missing.
+    aspect's score is the judge's score on the raters' scale, or is missing if the judge gave none.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}

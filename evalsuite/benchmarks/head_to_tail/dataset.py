@@ -28,7 +28,7 @@ from evalsuite.metrics.text import convert_targets
 
 BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
-# The paper's domain of each source.
+# The domain of each source in the paper.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
 SHIPPED = "shipped samples"  # The name by which reports call the shipped questions.
 _SHIPPED = Path(__file__).parent / "data"
@@ -39,7 +39,7 @@ _SHAPE = "[entity, template id, question, answer]"
 class QuestionItem:
     """One question of a file."""
 
-    origin: str  # The prefix of the sample ids: the source in the file's name or, without a source, the domain.
+    origin: str  # The prefix of sample ids: the source that the file's name shows or, if it shows none, the domain.
     domain: str  # `movie`, `book`, `academics`, `open`, or the file name of another domain.
     bucket: str
     template: str
@@ -47,12 +47,12 @@ class QuestionItem:
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
     entity: Any  # The entity, as plain JSON data.
     # Further tags from the files beside the questions. The tag `top` is `10%` for the most popular tenth of the head.
-    # The tag `predicate` tells how popular the question's predicate is, such as `tail predicate`.
+    # The tag `predicate` states the popularity of the question's predicate, such as `tail predicate`.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load the user's files or the shipped pack; each question has one sample per mode that can ask it."""
+    """Load the user's questions or the shipped questions; each becomes one sample per mode that can ask it."""
     files = _find_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
@@ -66,7 +66,7 @@ def load_dataset(setup: Setup) -> Dataset:
 
 
 def is_shipped(source: str) -> bool:
-    """Tell whether a run's source (`Dataset.source`) is the shipped pack."""
+    """Tell whether a run's source (`Dataset.source`) means the shipped questions."""
     return source.partition("; ")[0] in {"", SHIPPED}
 
 
@@ -89,7 +89,8 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # The tag's value differs from `tail`, because a gate on head_to_tail[tail] selects the entity's bucket.
+            # The tag's value is not just `tail`, because the gate head_to_tail[tail] must select only the entity's
+            # bucket.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -111,7 +112,7 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     question = _format_answer(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
-    # The file name or, without a known name, the template id (`imdb-title-0`) has the domain; the default is open.
+    # The domain comes from the file name, or else from the template's id (`imdb-title-0`); the default is open.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
     answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))
@@ -223,7 +224,7 @@ def get_predicates_path(questions: Path) -> Path:
 
 
 def read_predicate_buckets(questions: Path) -> dict[str, str]:
-    """Map each template to its predicate's bucket by the predicate's popularity; empty if the file is missing."""
+    """Map each template to the bucket of its predicate's popularity; empty if the file is missing."""
     path = get_predicates_path(questions)
     if not path.is_file():
         return {}
@@ -237,7 +238,7 @@ def read_predicate_buckets(questions: Path) -> dict[str, str]:
     return {template: bucket for template, _, bucket in lines[1:]}
 
 
-# The verbs of questions such as "Who directed ...?", and the past participles that differ from the verbs.
+# Verbs of questions such as "Who directed ...?", and the participles that differ from their verbs.
 _DONE = (
     "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
     "publishes|wrote"
@@ -256,7 +257,7 @@ _PAST = {
     "write": "wrote",
 }
 _DID = "|".join(_PAST)
-# The first rule whose pattern matches the whole question gives the sentence.
+# The first rule that matches the whole question makes the sentence.
 _RULES = tuple(
     (re.compile(rf"{pattern}[?.]", re.IGNORECASE), sentence)
     for pattern, sentence in (

@@ -26,7 +26,7 @@ JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"  # The judge and the mode of the pap
 
 @dataclass(frozen=True, slots=True)
 class DomainMix:
-    """The templates and questions of a domain in the paper (Table 2), and the allowed deviation as a share."""
+    """A domain's numbers of templates and questions in the paper (Table 2), and the allowed deviation as a share."""
 
     templates: int
     questions: int
@@ -44,7 +44,7 @@ PAPER_MIX = {
 
 
 def list_mix_differences(asked: Tally, domain: str) -> list[str]:
-    """List how a run's cases in one mode and domain, errors included, differ from the paper's mix; empty if equal."""
+    """List the differences between the paper's mix and a run's cases (errors included) in one mode and domain."""
     mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
     if not tags:
         return [f"nothing is asked about {domain}"]
@@ -90,7 +90,7 @@ def list_models() -> list[str]:
 
 
 def list_published_tuning() -> list[list[Cell]]:
-    """List by popularity how accuracy, hallucination and missing rate change from base to instruction-tuned models."""
+    """List how instruction tuning changes accuracy, hallucination and missing rate, by popularity."""
     pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNED for size in sizes]
     rates = ("A_LM", "H_LM", "M")
     return [
@@ -102,7 +102,7 @@ def list_published_tuning() -> list[list[Cell]]:
 
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """Compare accuracy in one mode with similar published runs; `judge` is None if exact match decides."""
+    """Compare the accuracy in one mode with comparable published runs; `judge` is None if exact match decides."""
     by_domain = {domain: list_mix_differences(asked, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in asked), "")

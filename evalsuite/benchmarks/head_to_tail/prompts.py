@@ -55,7 +55,7 @@ class PaperPrompts:
 
 
 def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
-    """Read the prompt files for these modes and, if `judged`, Prompt 2; return None if no mode is the paper's."""
+    """Read the prompt files of the paper's modes, and Prompt 2 if `judged`; return None if no mode is the paper's."""
     numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
     if not numbers:
         return None
@@ -164,8 +164,8 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 }
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains another question of the same template.
 
-# An answerable example, an unanswerable example with a fictional subject, and the replacement for the unanswerable
-# example in modes that do not permit "unsure".
+# An answerable example, an unanswerable example about a fictional subject, and its replacement if "unsure" is not
+# permitted.
 _ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
 _INSTEAD = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")

@@ -35,7 +35,7 @@ PREFACE = (
     "Accuracy A is the share of questions answered right, M the share left unanswered or answered "
     '"unsure", and H = 100 - A - M what was made up. Brackets hold 95% intervals.'
 )
-# Suffixes of score names, by the rule or judge that decides whether an answer is right.
+# Suffixes of score names, keyed by the rule or judge that decides whether an answer is right.
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 VERDICTS = {"judge": "_lm", **_RULES}
 _RATES = ("accuracy", "hallucination", "missing")
@@ -89,7 +89,7 @@ def _tabulate_by_value(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], list[Cell]],
 ) -> Table:
-    """Make a table with a row per value and run or mode; a second column names the run or mode if there are several."""
+    """Make a table with one row per value and run (or mode); a column names the run or mode if there are several."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [
@@ -156,15 +156,15 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
 
 # The paper's studies. Each function below returns a table, or None if the runs lack the needed data. The judge's study
 # needs several runs, the study of stability several epochs, and the study of prompts several modes. The tables of very
-# popular entities and of predicates need the files that `evalsuite build` writes beside the questions.
+# popular entities and of predicates need the additional files of `evalsuite build`.
 
-# Domains of the table of open-domain questions, which has no separate rows for natural questions, as in the paper.
+# Domains of the table of natural questions, which leaves out the open domain, as the paper does.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
 _FEWEST_RUNS = 3  # With two runs every correlation is 1 or -1.
 
 
 def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """Return all studies that these runs allow, and the published results unless all runs used the shipped pack."""
+    """Return all studies that these runs allow, and published results unless all runs used the shipped questions."""
     tables = (
         compare_rules_with_judge(views),
         tabulate_stability(views),
@@ -210,7 +210,7 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_stability(views: Sequence[RunView]) -> Table | None:
-    """Count questions whose answers, without case, punctuation and articles, differ between epochs (section 3.5)."""
+    """Count questions whose answers differ between epochs, apart from case, punctuation and articles (section 3.5)."""
     rows: list[list[Cell]] = []
     for view in views:
         for mode, tally in _group_by_mode(view).items():
@@ -234,7 +234,7 @@ def tabulate_stability(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
-    """Show how the rates depend on the prompt's wording and examples (Table 9); differences are paired."""
+    """Show how the prompt's wording and examples change the rates (Table 9); differences are paired."""
     rows: list[list[Cell]] = []
     for view in views:
         modes, first = _group_by_mode(view), _choose_default_mode(view)
@@ -354,7 +354,7 @@ def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]
 
 
 def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
-    """Return the number of combinations, and the minimum and mean of each correlation."""
+    """Return the number of correlations, and each coefficient's minimum and mean."""
     from evalsuite import stats
 
     pairs = []

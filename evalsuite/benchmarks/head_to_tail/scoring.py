@@ -1,7 +1,7 @@
 """Scores answers as right, hallucinated or missing, by rules and by a judge if the run has one.
 
-A score's mean over cases is one of the paper's rates, in [0, 1]: accuracy A, missing rate M or hallucination rate H = 1
-- A - M.
+The mean of a score over cases is one of the paper's rates in [0, 1]: accuracy A, missing rate M, or hallucination rate
+H = 1 - A - M.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return the rule scorers, and a scorer of `accuracy` and `hallucination`: the run's judge, or else exact match."""
+    """Return the rule scorer and, for accuracy and hallucination, a judge if the run has one, or else exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(read_paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
-    """Scores `missing` and three text metrics, and accuracy and hallucination by each of these metrics.
+    """Scores `missing`, three text metrics, and accuracy and hallucination by each of these metrics.
 
     Each metric compares the given answer with all accepted answers and their variants; the best result counts.
     """
@@ -78,7 +78,7 @@ class ByJudge:
     paper: PaperPrompts | None = None
 
     def asks(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether an answer needs the judge; people label only the answers that need the judge."""
+        """Tell whether the judge must see an answer; people label only answers that the judge sees."""
         return not is_answer_missing(sample, transcript)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
@@ -178,14 +178,14 @@ _ATTEMPT = re.compile(
     r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно"
     r"|ama|belki|kanske|mutta|ehkä|možná|asi)\b|लेकिन|शायद|但|可能|也许|也許|たぶん|おそらく"
 )
-# The end of an abstention's sentence, and the rest of the line. A comma counts as an end only after "unsure" or "not
-# sure", because "I'm sorry, I don't know" is a single abstention.
+# Matches the end of an abstention's sentence, and the rest of the line. A comma counts as an end only after "unsure" or
+# "not sure", because "I'm sorry, I don't know" is a single abstention.
 _AND_THEN = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
-# An answer given after an abstention is short and does not begin like an explanation.
+# A real answer after an abstention is short and does not begin like an explanation.
 _EXPLAINS = re.compile(
     r"(?:as|because|can|could|i|im|it|its|more|my|no|note|please|question|since|sorry|that|there|theres|they|this|"
     r"unfortunately|without|you|your)\b"
@@ -212,7 +212,7 @@ def is_abstention(answer: str) -> bool:
 
 
 def _has_named_answer(answer: str) -> bool:
-    """Tell whether an answer of a few words follows the abstention on the same line."""
+    """Tell whether a short answer follows an abstention on the same line."""
     parts = _AND_THEN.match(answer)
     rest = normalise_answer(parts["rest"]) if parts else ""
     return (
@@ -242,7 +242,7 @@ _UNDIVIDED = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe"}
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")
-# Byte order mark, zero-width space, word joiner and soft hyphen.
+# Characters without width: byte order mark, zero-width space, word joiner and soft hyphen.
 _INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b\u2060\u00ad"))
 _ARTICLE = re.compile(r"(?:the|an?) (?=\S)", re.IGNORECASE)
 _INVERTED = re.compile(r"(?P<rest>.+), (?P<article>the|an?)", re.IGNORECASE)
@@ -314,7 +314,7 @@ def list_person_variants(name: str) -> Iterable[str]:
 
 
 def _list_initials_variants(first_names: Sequence[str], surname: str) -> Iterable[str]:
-    """Yield forms of a name with initials, such as `J. R. R. Tolkien` and `John R.R. Tolkien`."""
+    """Yield forms of a name whose first names are initials, with and without spaces between the initials."""
     initials = [f"{word[0]}." for word in first_names]
     yield " ".join((*initials, surname))
     yield f"{''.join(initials)} {surname}"

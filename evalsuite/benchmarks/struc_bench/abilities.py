@@ -53,11 +53,11 @@ class TableComparison:
     tables: int = 0  # The number of wanted tables.
     # Numbers of missing, unwanted and displaced tables, rows and columns; the keys are texts such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
-    names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong and a wanted row or column name.
+    names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong name and the wanted name.
     cells: list[CellPair] = field(default_factory=list)  # All data cells that are in both tables.
     lost: list[str] = field(default_factory=list)  # Wanted data cells in rows or columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
-    # Whether the prediction keeps each sum of the wanted tables (see `check_sums`).
+    # Whether each sum of the wanted tables also holds in the prediction (see `check_sums`).
     sums: list[bool] = field(default_factory=list)
 
     @property

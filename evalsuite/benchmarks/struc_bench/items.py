@@ -26,7 +26,7 @@ ASPECTS = {"content": "Content", "format": "Format"}
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """The scores that one person gave to one output, on any scale that all outputs share."""
+    """One person's scores for one output, on any scale that is the same for all outputs."""
 
     sample: str  # The item's id in reports (`html-003`), or the id of one mode's sample (`html-003-format_cot`).
     content: float  # The score for content.
@@ -43,9 +43,9 @@ class RatedOutput:
 
     content: float  # The mean score for content.
     format: float  # The mean score for structure and format.
-    # Each person's two scores; the key is a number in place of the person's name.
+    # Each person's two scores; numbers replace the people's names.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # The share of people who found each type of error, among the people who looked for errors; empty if nobody looked.
+    # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def extract_text(asked: str, syntax: Format) -> str:
 
 
 def write_instruction(item: TableItem, mode: str) -> str:
-    """Return the instruction, followed by the description of the format in every mode but `direct`."""
+    """Return the instruction and, in every mode but `direct`, the description of the format."""
     parts = [item.instruction]
     if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")

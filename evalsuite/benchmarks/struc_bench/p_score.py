@@ -58,7 +58,7 @@ class PScore:
 
     content: float  # Similarity of the contents, in [0, 10].
     format: float  # Similarity of the structures, in [0, 10].
-    log: tuple[Mapping[str, Any], ...]  # All messages; the calls that show the prediction first come first.
+    log: tuple[Mapping[str, Any], ...]  # All messages; the calls with the prediction as the first table come first.
     signature: str = ""  # A line to cite with the scores; it identifies the judge model, prompt and settings.
 
 

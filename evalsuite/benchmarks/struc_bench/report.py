@@ -291,7 +291,7 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
 
 
 def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
-    """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
+    """Make the paper's Table 1 about the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for name, _, tally in _list_formats(lines):
         # An item counts once for all its modes and epochs.
@@ -347,7 +347,7 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
     return Passage(heading, text, folded=True)
 
 
-LONG_TEXTS = (300, 500)  # The paper counts texts that are longer than this many words.
+LONG_TEXTS = (300, 500)  # The paper counts texts longer than each of these numbers of words.
 MOST_KINDS = 4  # Maximum table names, such as Team and Player, that have separate rows.
 RESAMPLES = 300  # Bootstrap resamples per interval; few, because a report has about a hundred intervals.
 FEWEST = 3
@@ -430,7 +430,7 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
 
 
 def _split_ratings(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return each person's scores, the other people's means (NaN if nobody else rated), and which outputs have both."""
+    """Return each person's scores, the mean of the others' scores (NaN without any), and the outputs that have both."""
     import numpy as np
 
     ratings = _list_ratings(outputs, place)

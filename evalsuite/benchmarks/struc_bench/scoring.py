@@ -39,7 +39,7 @@ FACT = "bleu"
 
 
 def count_bleu_matches(prediction: str, reference: str) -> dict[str, Any]:
-    """Count the matching n-grams and all n-grams (orders 1 to 4), and both texts' lengths in sacrebleu's tokens."""
+    """Count the matching and all n-grams (orders 1 to 4), and the length of both texts, in sacrebleu's tokens."""
     score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
@@ -135,7 +135,7 @@ class TableScorer:
 
 
 def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; `facts` are stored with the score of form."""
+    """Compute the scores that need neither a model nor another program; the score of form stores `facts`."""
     written, reference = _find_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
@@ -191,7 +191,7 @@ def _find_format(sample: Sample) -> Format:
 
 
 def _score_released(answer: str, reference: str, syntax: Format) -> NamedScores:
-    """Compute the H-Score as published; empty for markup that the published scripts cannot score."""
+    """Compute the published H-Score; empty for markup that the published scripts cannot score."""
     try:
         score = h_score(answer, reference, format=syntax)
     except ScoringError:
@@ -313,7 +313,7 @@ def _make_sandbox(tex: Path) -> Sandbox:
 
 
 def _find_definitions(answer: str, latex: str) -> str:
-    """Find the definitions before the table: the document's preamble, or else the command lines directly above it."""
+    """Find the definitions before a table: the document's preamble, or else the lines of commands directly above it."""
     before = answer.rpartition(latex)[0]
     if DOCUMENT_CLASS in before:
         return before[before.rindex(DOCUMENT_CLASS) :]

@@ -39,7 +39,7 @@ _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model: the thought, the fault (None if the turn is well-formed), and the events of the calls."""
+    """One turn of the model: its thought, its fault (None if well-formed), and the events of its calls."""
 
     thought: str
     fault: str | None
@@ -155,7 +155,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute code of the model, if the options exclude these tools."""
+    """Leave out queries whose live tools execute code of the model, if the options exclude such tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = find_code_executing_tools(Path(options.library)) & {query.subject for query in queries}

@@ -51,11 +51,11 @@ FIVE_EXAMPLES = tuple(_read_examples())
 
 
 class ToolEyesSolver:
-    """Runs each sample in the sample's mode; each episode has its own shipped tools and view of a recording."""
+    """Runs each sample in its mode; each episode has its own shipped tools and its own view of a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
-        # Without a judge, the model under test also simulates the tools and the user; records and report state this.
+        # Without a judge, the model under test also simulates the tools and the user, as records and the report state.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = SimulatingModel(
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationStore(kept)

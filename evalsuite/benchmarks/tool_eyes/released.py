@@ -36,7 +36,7 @@ EXAMPLES = "Resources/examples.txt"
 RUNNER = "Code/Inference/inference.py"
 JUDGE = "Code/Evaluation/util/process_utils.py"
 DOCUMENTS_FIELD, EXAMPLES_FIELD = "{Tool Document}", "{examples}"
-# The released functions that build the questions to the judge, keyed by evalsuite's names of the criteria.
+# The released functions that write the judge's questions, keyed by evalsuite's name of the criterion.
 _QUESTIONS = {
     "intent": "eval_thought_foucus",
     "validity": "eval_thought_validity",
@@ -64,7 +64,7 @@ class ReleasedPrompts:
 
     zero_shot: str  # The system prompt, with a field for the tools' documents.
     five_shot: str  # The system prompt with the five examples.
-    reminder: str  # The message after arguments that cannot be read.
+    reminder: str  # The message to the model after arguments that cannot be read.
     given_up: str  # The turn that is added in the model's name if the episode reaches the limit.
     # Questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`.
     questions: Mapping[str, ReleasedQuestion]
@@ -108,7 +108,7 @@ def _parse_code(path: Path) -> ast.Module:
 
 
 def _find_reminder(module: ast.Module, path: Path) -> str:
-    """Find the runner's message for unreadable arguments: the value of the key `format` in a dict."""
+    """Find the runner's message for unreadable arguments, which is the value of the key `format` in a dict."""
     for key, value in _list_text_pairs(module):
         if key == "format":
             return value
@@ -116,7 +116,7 @@ def _find_reminder(module: ast.Module, path: Path) -> str:
 
 
 def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
-    """Find the message that the runner adds in the model's name if an episode reaches `max_turn`."""
+    """Find the message that the runner adds in the model's name when an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
             for statement in node.body:
@@ -230,7 +230,7 @@ def encode_documents(sample: Sample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """The three parts of a message, without their keywords, and the message rebuilt from the parts."""
+    """The three parts of a message without their keywords, and a message that is rebuilt from the parts."""
 
     thought: str
     action: str
@@ -295,9 +295,10 @@ _KEY, _VALUE = re.compile(r"'[^,\"]*':"), re.compile(r":\s*(['\"][^}]*)")
 def read_shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
-    Without a field `answer`, the evaluator shows a dictionary that two patterns find. A key is a text in single quotes.
-    A value begins with a quote after a colon and ends before a brace; missing values are empty. Before this, the
-    evaluator halves doubled backslashes, and drops an escaped line break before a backslash.
+    If the answer has no field `answer`, the evaluator shows a dictionary of keys and values found by two patterns. A
+    key is a text in single quotes. A value begins with a quote after a colon and ends before a brace; missing values
+    are empty. Before the search, the evaluator halves doubled backslashes and drops an escaped line break before a
+    backslash.
     """
     closed = _close_brackets(written).replace("\\\\", "\\")
     try:
@@ -346,7 +347,7 @@ def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
     """Compute 1 - (calls of unknown tools + calls with wrong parameters) / valid turns; 0 without a valid turn.
 
     `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. A required
-    parameter that was given once counts as given in all later calls of the same tool.
+    parameter that was given once counts as given in all later calls of its tool.
     """
     documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
     due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
@@ -378,7 +379,7 @@ async def judge_capabilities(
         ),
     )
     rules = compute_rule_scores(sample, transcript)
-    # Leave out malformed turns, except the last turn.
+    # Leave out malformed turns, but keep the last turn.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if questions.steps[at].is_valid or at == last]
     match = sum(counted) / len(counted)
@@ -403,7 +404,7 @@ async def judge_capabilities(
 class _JudgeQuestions:
     """Sends the authors' questions about one episode to the judge, and stores the judge's answers.
 
-    An unfinished episode also has the turn that the runner adds.
+    For an unfinished episode, the questions include the turn that the runner adds.
     """
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
@@ -431,7 +432,7 @@ class _JudgeQuestions:
         return read_score(completion.text)
 
     def list_thoughts(self, *, replies: bool = False) -> str:
-        """List the thoughts by turn; `replies` adds the messages in the user's name between the thoughts."""
+        """List the thoughts by turn; if `replies` is true, also the user's messages between the thoughts."""
         lines = []
         for number, step in enumerate(self.steps, 1):
             lines.append(f"Turn {number}:\n{step.thought}")

@@ -53,7 +53,7 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores the judged capabilities; `released` has the authors' questions, or None if no mode uses them."""
+    """Scores the judged capabilities; `released` contains the authors' questions, or is None if no mode uses them."""
 
     released: ReleasedPrompts | None = None
 
@@ -72,7 +72,7 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # The `match` score of a call without a thought; as in the published evaluator, it is 5 of 10 without asking the judge.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; of longer ones, it has the length.
+LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; a longer one is replaced by its length.
 
 
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
@@ -93,7 +93,7 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
     """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
 
-    An episode costs 3 questions to the judge, one more per call of a valid turn with a thought, and one more if it is
+    An episode costs 3 questions to the judge, one per call of a valid turn with a thought, and one if the episode is
     finished. Without a valid turn, `match` is missing; in an unfinished episode, `quality` is missing.
     """
     questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
@@ -159,7 +159,7 @@ class _JudgeQuestionsOfEpisode:
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
     async def average_selection(self) -> tuple[float | None, float]:
-        """Average both values of `average_turn` over the valid turns."""
+        """Average the two values of `average_turn` over all valid turns."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
         turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
         if not turns:
@@ -168,7 +168,7 @@ class _JudgeQuestionsOfEpisode:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Return the mean match of a turn's calls, and the same mean with 0 for calls that `is_real_call` rejects."""
+        """Return the mean match of a turn's calls, without and with 0 for calls that `is_real_call` rejects."""
         matches = [await self.judge_match(number, at, step) for at in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
@@ -204,7 +204,7 @@ class _JudgeQuestionsOfEpisode:
         return sections
 
     def list_judge_log(self) -> list[Mapping[str, Any]]:
-        """List all questions and answers, sorted by name; short names replace documents and long results."""
+        """List the judge's questions and answers, sorted by name; placeholders replace documents and long results."""
         return [
             {"speaker": f"judge of {name}", **entry, "content": self.shorten_documents(entry["content"])}
             for name in sorted(self.logs)

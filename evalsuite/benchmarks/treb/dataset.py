@@ -104,7 +104,7 @@ def _split_modes(modes: Iterable[str]) -> set[str]:
 
 
 def _choose_one_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
-    """Pair the first record of each subtask with one mode, and cycle through the modes, so that every mode occurs."""
+    """Pair the first record of each subtask with one mode; the modes take turns, so that every mode occurs."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()
     for record in records:

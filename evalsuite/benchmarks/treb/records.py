@@ -86,7 +86,7 @@ SUBTASKS = (
 
 
 def find_subtask(written: str) -> Subtask | None:
-    """Find a subtask by file stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
+    """Find a subtask by its file's stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
     return _BY_LETTERS.get(_normalise_name(written))
 
 
@@ -111,7 +111,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """A record's location within `root`, for errors and for finding the record's files."""
+    """The location of a record within `root`, for errors and for finding its files."""
 
     root: Path
     path: Path
@@ -134,14 +134,14 @@ class QuestionRecord:
     tables: tuple[Mapping[str, Any], ...]
     # The rules for answers (see `rules.py`); None if the record has no rules.
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""  # The record's id in the file; all its modes and its translation have the same id.
+    cluster: str = ""  # The record's id in the file, which its modes and its translation share.
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if the record names the
-    table's CSV file, because the prompt is then written from this file.
+    `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if the record names a
+    CSV file, because the prompt is then written from this file.
     """
     for where, raw in read_raw_records(path):
         yield _read_record(raw, RecordSource(root, path, where), shown)
@@ -265,11 +265,11 @@ def _find_file_below(root: Path, written: Path) -> Path | None:
     try:
         path = written.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
-    except (OSError, ValueError):  # the path is too long, or contains a null character
+    except (OSError, ValueError):  # The path is too long, or contains a null character.
         return None
 
 
-AT_ONCE = 16 << 20  # Maximum bytes of a file that is read at once: this is faster, and errors have line and column.
+AT_ONCE = 16 << 20  # Maximum bytes of a file that is read at once, which is faster and gives errors a line and column.
 PIECE = 1 << 20
 _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -351,7 +351,7 @@ class _JsonList:
                     raise self._make_fault(place, "a whole JSON object") from error
                 wanted *= 2
             except RecursionError:
-                end = len(self._text)  # parse_json below raises the error
+                end = len(self._text)  # `parse_json` below raises the error.
                 break
             else:
                 break

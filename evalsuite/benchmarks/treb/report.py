@@ -121,7 +121,7 @@ def _compute_weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Values of `facts["program"]`, in the order of their columns; "missing" has the title "no program".
+# Values of `facts["program"]`, in the order of the columns; the column of "missing" is called "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
 # Charts show the first of these metrics that was measured. The leaderboard also uses the judge's scores.
 PICTURED = ("judge", "rouge_l")
@@ -189,7 +189,7 @@ def _make_note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_metrics(views: Sequence[RunView]) -> list[str]:
-    """Return a list with the metric for the charts; empty if no metric in `PICTURED` was measured."""
+    """Return the metric for the charts in a list, or an empty list if no metric in `PICTURED` was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
@@ -300,7 +300,7 @@ def compute_skill_score(tally: Tally, skill: str) -> float | None:
 
 
 def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
-    """Yield a table with the leaderboard's columns if any case was judged; `published` adds the authors' rows."""
+    """Yield a table with the leaderboard's columns if any case was judged; `published` adds the published rows."""
     rows: list[list[Cell]] = []
     for view in views:
         scores = [compute_skill_score(view.tally, skill) for skill in RANKED]
@@ -413,7 +413,7 @@ def read_published_results() -> dict[str, PublishedTable]:
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """Choose one row per question: the first epoch, in the first of `modes` in which the question ran."""
+    """Choose one row per question, from the first epoch and the first of `modes` in which the question ran."""
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
         raise SettingsError(f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}")
@@ -440,7 +440,7 @@ def make_submission_line(record: Record, model: str) -> dict[str, Any]:
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {
-        # Use the record's id in the file, because the sample id of a translation has an appended number.
+        # Use the id in the record's file, because the sample id of a translation has an appended number.
         "id": record.tags["cluster"],
         "model_name": model,
         "question": record.input,

@@ -35,7 +35,7 @@ def list_broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[M
 
 
 def find_published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return evalsuite's rules for an official question (the official file has no rules); None for other questions.
+    """Return evalsuite's rules for an official question, whose file has no rules; None for other questions.
 
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
@@ -78,7 +78,7 @@ def _has_valid_items(answer: str, rule: Mapping[str, Any]) -> bool:
 
 
 def _find_shape(text: str) -> tuple[int, ...]:
-    """Return the first position of each character; texts with the same repetition pattern have equal results."""
+    """Return the first position of each character, which is equal for texts with the same pattern of repetition."""
     return tuple(map(text.index, text))
 
 

@@ -148,7 +148,7 @@ def read_mark(text: str) -> float:
 
 
 def explain_failed_program(sample: Sample, transcript: Transcript) -> str:
-    """Explain why a PoT answer scores zero: its program is missing or failed; empty if the program succeeded."""
+    """Explain why a PoT answer scores zero (its program is missing or failed); empty if its program succeeded."""
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""

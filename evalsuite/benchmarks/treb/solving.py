@@ -101,7 +101,7 @@ def make_solver(setup: Setup) -> ModeSolver:
 
 
 def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
-    """Make the tables for the sandbox: `df`, then `df2`, `df3`, ... if there are several."""
+    """Make the tables for the sandbox, called `df`, `df2`, `df3` and so on."""
     return {
         f"df{number}" if number > 1 else "df": TableFile(
             Path(source["csv"]) if is_large_table(source) else cache.read_table(source).format_csv().encode(),
@@ -112,7 +112,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
 
 
 def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a function that writes prompts with table descriptions of about `tokens` tokens at most."""
+    """Make a function that writes prompts whose table descriptions have about `tokens` tokens at most."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(
         instructions, REMINDER, sample, shorten_to_beginning(described, limit)
@@ -160,7 +160,7 @@ COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data,
 
 
 def should_be_json(sample: Sample) -> bool:
-    """Tell whether a TCoT answer must be a JSON object; this holds for questions with a table, except summaries."""
+    """Tell whether a TCoT answer must be a JSON object, as for all questions with a table except summaries."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 

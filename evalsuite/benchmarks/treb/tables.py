@@ -26,11 +26,11 @@ _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """Header rows (possibly none) and data rows; cells have no surrounding blanks, and all rows have equal widths."""
+    """Header rows (possibly none) and data rows; cells have no surrounding blanks, and all rows have the same width."""
 
     header: tuple[Cells, ...]
     rows: tuple[Cells, ...]
-    left_out: int = 0  # Number of rows that were not read because the file is large.
+    left_out: int = 0  # Number of rows that were not read, because the file is large.
 
     @property
     def width(self) -> int:
@@ -130,7 +130,7 @@ def is_large_table(source: Mapping[str, Any]) -> bool:
 
 
 class TableCache:
-    """Thread-safe cache of the most recently read tables, which all modes and prompts of a question use."""
+    """Thread-safe cache of the last tables read, because all modes and prompts of a question use the same tables."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

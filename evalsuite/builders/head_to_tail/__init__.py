@@ -102,7 +102,7 @@ def run_build(args: Namespace) -> int:
 
 
 def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
-    """Write the templates in use and the drafted templates; return 1 if a draft is missing."""
+    """Write the templates in use and the drafted templates; return 1 if a draft failed."""
     examples = source.find_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
     drafts, failures = dbpedia.draft_templates(examples, select_model_settings(vars(args)), answers)
@@ -138,7 +138,7 @@ def _format_questions(selection: Selection, partitions: Mapping[str, Partition])
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
     Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of popularity
-    that belongs to more popular entities of the same type. Several right answers form a list.
+    that more popular entities of its type have. Several right answers form a list.
     """
     return "{\n" + ",\n".join(_format_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 

@@ -1,8 +1,8 @@
 """DBLP: computer scientists by their number of works, with questions about their theses.
 
 dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser read the DTD, a malicious
-file could expand to gigabytes or include other files. So before parsing, a document type that declares only characters
-replaces the file's document type. Nothing is lost, because dblp's own DTD declares only characters, too.
+file could expand to gigabytes or include other files. So before parsing, the file's document type is replaced by one
+that declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -38,7 +38,7 @@ TEMPLATES = {
     for kind, (short, _) in THESES.items()
     for asked in _ASKED
 }
-_PLAIN = r"regexp_replace(name, ' \d{4}$', '')"  # Removes the number that DBLP adds to shared names: Wei Wang 0001.
+_PLAIN = r"regexp_replace(name, ' \d{4}$', '')"  # Removes DBLP's number from a shared name, as in Wei Wang 0001.
 _SEPARATOR = "\x1f"  # Separates the schools of one thesis; this character cannot occur in XML.
 
 
@@ -142,7 +142,7 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-_OTHERS = ("person", "www")  # XML elements that are not works; they are parsed only so that their memory can be freed.
+_OTHERS = ("person", "www")  # XML elements that are not works, parsed only so that their memory can be freed.
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The entities that XML itself declares.
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _UNKNOWN = re.compile(r"Entity '([^']+)' not defined")
@@ -209,7 +209,7 @@ def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[byte
     """Replace the document type by one that declares only characters; line numbers stay the same."""
     prologue, blocks = _split_prologue(iter(blocks), path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
-    # The parser reads a declared value twice, so `&#38;#38;` declares an ampersand that does not begin a reference.
+    # The parser reads a declared value twice, so the declared ampersand `&#38;#38;` does not begin a reference.
     declared = [b'<!ENTITY %s "&#38;#%d;">' % character for character in _read_declarations(prologue, path).items()]
     yield head + b"<!DOCTYPE dblp [" + b"".join(declared) + b"]>" + b"\n" * prologue.count(b"\n")
     yield from blocks

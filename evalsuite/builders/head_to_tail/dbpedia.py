@@ -87,7 +87,7 @@ class DbpediaSource(DumpSource):
         return list_questions
 
     def _read_dump(self, path: Path) -> None:
-        """Read the triples; remove the common prefix from entities, and set objects that are not entities to null."""
+        """Read the triples; remove the common prefix of entities, and replace objects that are not entities by null."""
         skip = len(_RESOURCE)
         with read_triples(self._workspace, path) as stream:
             self._workspace.run_sql(f"""
@@ -126,7 +126,7 @@ class DbpediaSource(DumpSource):
         return {(template, subject): objects for template, subject, objects in rows}
 
     def _find_ambiguous(self) -> set[str]:
-        """Find the drawn entities whose name differs from another entity's name only in case."""
+        """Find the drawn entities whose name equals another entity's name apart from case."""
         rows = self._workspace.run_sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
             JOIN (
@@ -153,14 +153,14 @@ PARAMETERS: Mapping[str, Any] = {"max_tokens": 64, "temperature": 0.0}
 def draft_templates(
     examples: Mapping[str, list[tuple[str, str]]], settings: Settings, answers: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ask a model for a question template per predicate, as the paper's Prompt 1 does in other words.
+    """Ask a model for a question template per predicate; the prompt is like the paper's Prompt 1, in other words.
 
     Args:
         examples: pairs of subject and object by predicate.
         answers: the file that stores the model's answers.
 
     Returns:
-        The templates by predicate, and for the other predicates the reasons why they have no template.
+        The templates by predicate, and the reasons why other predicates have no template.
     """
     templates: dict[str, str] = {}
     failures: dict[str, str] = {}
@@ -199,8 +199,9 @@ def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Unsuitable predicates (`UNFIT`) are left out. If the answer changes over time (`CHANGING`), the shipped question
-    replaces the file's question. The shipped question asks for past and present values, so every value is right.
+    Unsuitable predicates (`UNFIT`) are left out. If a predicate's value changes over time (`CHANGING`), the shipped
+    question replaces the file's question. The shipped question asks for past and present values, so every value is
+    right.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
@@ -232,7 +233,7 @@ def _is_list_page(name: str) -> bool:
 
 
 def _list_names(objects: list[str | None]) -> list[str | None]:
-    """Return the names of all values; an empty list if any value is not an entity with a name."""
+    """Return the names of all values, or an empty list if any value is not an entity with a name."""
     if any(each is None or "__" in each or _is_list_page(_read_name(each)) for each in objects):
         return []
     names = [_read_name(each) for each in objects if each]

@@ -20,7 +20,7 @@ from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
 
 Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]  # A question (None if ambiguous) and its raw answers.
-QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]  # Makes questions about an entity's id.
+QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]  # Makes questions about one entity.
 MOST_ANSWERS = 12  # Maximum number of right answers; with more right answers, a question is not specific enough.
 LOST = "\ufffd"  # Unicode's replacement character, which marks a character that a dump has lost.
 
@@ -35,7 +35,7 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that the dump answers; a template's candidates are chosen by lowest `turn`, then by lowest `lot`."""
+    """A question that the dump answers; among a template's candidates, lower `turn`, then lower `lot`, comes first."""
 
     entity: str
     popularity: int
@@ -52,7 +52,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """The sorted candidates of one template and bucket; `exhausted` means that the data have no further candidates."""
+    """The sorted candidates of one template and bucket; `exhausted` means that no further candidates exist."""
 
     candidates: tuple[Candidate, ...]
     exhausted: bool
@@ -100,7 +100,7 @@ def drop_repeated_answers(answers: Iterable[Answer | None]) -> tuple[Answer, ...
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 
-_MOST_IN_ORDER = 1_000_000  # Maximum entities that the database sorts; for larger draws, it returns all entities.
+_MOST_IN_ORDER = 1_000_000  # Maximum entities that the database sorts; a larger draw takes all entities instead.
 
 
 def compute_draw_number(seed: int, *parts: str) -> int:
@@ -154,15 +154,15 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
 
 
 def make_drawn_ids_sql(*templates: QuestionTemplate) -> str:
-    """Write SQL for a relation of the `id`s of all entities drawn for these templates."""
+    """Write SQL for a relation with the `id`s of all entities drawn for these templates."""
     names = ", ".join(quote_sql(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
 def count_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
-    """Return the rows of the query `shown`, each with two counts: entities with this name, and with this name and year.
+    """Return the rows of the query `shown`, each with two counts: entities with its name, and with its name and year.
 
-    `shown` and the relation `entities` have the columns `called`, which is equal for equal names, and `year`.
+    `shown` and `entities` have the columns `called` (equal for equal names) and `year`.
     """
     workspace.run_sql(f"CREATE OR REPLACE TABLE shown AS {shown}")
     workspace.run_sql(f"""
@@ -240,7 +240,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
     def find_lowest_popularity(self, bucket: str) -> int:
-        """Return the lowest popularity in this and more popular buckets; if they are empty, the maximum plus one."""
+        """Return the lowest popularity in this and more popular buckets, or the maximum plus one if all are empty."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -300,7 +300,7 @@ class DumpSource(QuestionSource):
 
     @abstractmethod
     def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
-        """Read the facts about the drawn entities."""
+        """Read the facts about the drawn entities; return a function that yields an entity's questions."""
 
     def _make_draw_number_sql(self, expression: str) -> str:
         return make_draw_number_sql(self._workspace.seed, expression)
@@ -336,7 +336,7 @@ def choose_questions(
 
 
 def find_question_cap(available: Sequence[int], target: int) -> int:
-    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; if no cap is enough, the target."""
+    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; without any, return the target."""
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
         if reached >= target:

@@ -1,7 +1,7 @@
 """Reads compressed dumps as blocks of bytes, as lines, and through a pipe that a database can read.
 
-With a named pipe, one thread decompresses while the database parses. The decompressed data are not written to the
-disk, and the number of compressed bytes read so far is always known.
+With a named pipe, one thread decompresses while the database parses. The decompressed data are never on the disk, and
+the number of compressed bytes read so far is always known.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
 
 
 class _CountingFile:
-    """A file that reports the number of bytes of each read; `at` is the total."""
+    """A file that reports the number of bytes of each read; `at` is their sum."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self._file, self._advance, self.at = file, advance, 0
@@ -52,7 +52,7 @@ class _CountingFile:
 
 
 def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Decompress a file in the format of its suffix; after each read, `advance` gets the number of compressed bytes."""
+    """Decompress a file by its suffix; after each read, `advance` gets the number of compressed bytes."""
     try:
         opened = path.open("rb")
     except OSError as error:
@@ -143,8 +143,8 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
 
 
 LONGEST = 1 << 21  # Maximum length of a line; a longer line is damaged or malicious.
-# Escapes in JSON. Complete surrogate pairs and escaped backslashes match first, so the group `half` matches only a
-# surrogate without its other half.
+# Escapes in JSON. The pattern first matches complete surrogate pairs and escaped backslashes, so the group `half`
+# matches only lone surrogates.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )

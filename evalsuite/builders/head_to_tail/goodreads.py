@@ -89,7 +89,7 @@ class Book:
         }[template]
 
     def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers of all editions that fit the question, or nothing if an author's name is missing."""
+        """Return the answers of all editions that fit the question; return none if an author's name is missing."""
         publisher = (self.main.publisher or "").lower()
         fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
@@ -196,7 +196,7 @@ class GoodreadsSource(DumpSource):
                  JOIN (SELECT called, year, count(*) AS many FROM namesake GROUP BY called, year) AS twin
                  ON twin.called = shown.called AND twin.year = shown.year
         """)
-        # Editions are sorted by ratings, so the first edition up to the last year is the main edition.
+        # Editions are sorted by ratings, so the main edition is the first edition with a usable year.
         return {
             id_: Book(next(filter(Edition.has_usable_year, editions[id_])), tuple(editions[id_]), namesakes, twins)
             for id_, namesakes, twins in rows

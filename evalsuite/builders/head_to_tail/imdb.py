@@ -87,13 +87,13 @@ class Title:
         return self.year is not None and self.year <= LAST_YEAR
 
     def format_name(self) -> str | None:
-        """Return the name, with the year if other titles share the name; None if other titles share name and year."""
+        """Return the name, followed by the year if titles share the name; None if titles share name and year."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
 
     def write_question(self, template: QuestionTemplate, role: str = "") -> str | None:
-        """Make the question, or None if the title is ambiguous; `role` is the character of the template CHARACTER."""
+        """Make the question, or None if the title is ambiguous; for the template CHARACTER, `role` is the character."""
         kind = KINDS.get(self.kind, "title")
         if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
             # The question must not reveal the year, so the name alone must identify the title.
@@ -146,7 +146,7 @@ def read_professions(listed: str | None) -> list[str]:
 
 
 def find_only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
-    """Return a person's only profession if the template asks for this kind of profession; otherwise, return nothing."""
+    """Return a person's only profession if the template asks for its kind; otherwise return nothing."""
     if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
         return []
     is_department = listed.endswith("_department") or listed == "location_management"
@@ -335,7 +335,7 @@ class LoadedFacts:
         return Person(name, self._titles[best].format_name()).write_question(template), answers[template]
 
     def _list_names(self, people: str | None) -> list[Answer | None]:
-        """Return the people's names, or nothing if a name is unknown, because the answers would be incomplete."""
+        """Return the people's names; return none if a name is unknown, because the answers would be incomplete."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 

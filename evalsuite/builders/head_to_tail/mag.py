@@ -55,7 +55,7 @@ DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
 _PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# For each template about conferences or journals: the column with the answer, and the question.
+# For each template about conferences or journals, the column with the answer, and the question.
 _VENUES = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
@@ -217,7 +217,7 @@ class MagSource(DumpSource):
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
     def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
-        """Map each drawn entity's id to its name, its answer, and the number of entities with the same name."""
+        """Map each drawn entity to its name, its answer, and the number of entities with the same name."""
         shown = f"""
             SELECT id, name, {_VENUES[template][0]} AS answer, lower(name) AS called, NULL AS year
             FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)

@@ -1,7 +1,7 @@
 """The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
 
-The database's errors name only a pipe, and their wording varies between versions. So if reading fails, the file is
-read again to find the malformed line.
+The database's errors name only a pipe, and their wording varies between versions. So after a failure, the file is read
+again to find the malformed line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Workspace:
 
     @contextmanager
     def open_stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield `relation(path)`, SQL for exactly one query, with the pipe's quoted path."""
+        """Write blocks to a pipe; yield `relation(path)`, SQL for exactly one query, for the pipe's quoted path."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
@@ -104,7 +104,7 @@ def read_tsv(
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
-        names: the first columns in order, if the file has no header; the file may have more columns.
+        names: the first columns in order, for a file without a header; the file may have more columns.
     """
     line, blocks = read_first_line(drop_carriage_returns(decompress_file(path, workspace.progress.advance)), path)
     if names:
@@ -158,7 +158,7 @@ def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str
 def load_rows(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
-    """Read rows without tabs and line ends as a table; yield SQL for the FROM clause of exactly one query."""
+    """Read rows (without tabs and line ends) as a table; yield SQL for the FROM clause of exactly one query."""
     return workspace.open_stream(_encode_rows(rows), partial(_make_csv_reader_sql, delimiter="\t", types=columns))
 
 

@@ -193,7 +193,7 @@ INSTRUCTIONS: Mapping[Format, str] = {
 
 @dataclass(slots=True)
 class BuiltItems:
-    """Items made from a folder, by format; and the reasons why tables or files were not used, by file and line."""
+    """Items made from a folder, by format, and the reasons why tables or files were not used, by file and line."""
 
     items: dict[Format, list[TableItem]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)

@@ -121,7 +121,7 @@ def run_ratings(args: Namespace) -> int:
 
 
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """Read one person's ratings as records of `human_scores.json`; `outputs` gives sample and model by output id."""
+    """Read one person's ratings as records of `human_scores.json`; `outputs` maps output ids to sample and model."""
     ratings: dict[str, dict[str, Any]] = {}
     for line, row in parse_rows(path, (ID, *ASPECTS, *ERROR_TYPES)):
         output = row[ID].strip()

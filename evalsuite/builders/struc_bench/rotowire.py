@@ -133,7 +133,7 @@ def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[st
 
 
 def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
-    """Tell whether a sentence about a row gives the row's value in a column."""
+    """Tell whether a sentence about a row states the row's value in a column."""
     value = values.get(column.key, "")
     if column.cue.search(sentence) and value in read_numbers(sentence):
         return True
@@ -168,7 +168,7 @@ def _find_mentioned(columns: Sequence[BoxColumn], values: Mapping[str, str], abo
 def _make_table(
     name: str, columns: Sequence[BoxColumn], rows: Mapping[str, Mapping[str, str]], mentioned: Mapping[str, set[str]]
 ) -> CellGrid:
-    """Make a table of the values that the report mentions, without rows and columns that would be empty.
+    """Make a table of the values that the report mentions, leaving out empty rows and columns.
 
     `rows` contains each row's values by key, and `mentioned` the keys of the values that the report mentions.
     """
@@ -189,7 +189,7 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 
 def _read_box_scores(path: Path) -> Iterator[Game]:
-    """Read the games of a JSON file, with tables of the values that their reports mention."""
+    """Read the games of a JSON file; tables contain only values that the report mentions."""
     for number, item in enumerate(read_json(path, list)):
         where = f"item {number}"
         record = require_type(item, dict, path, where)
@@ -356,7 +356,7 @@ def run_build(args: Namespace) -> int:
 
 
 def _list_source_files(source: Path) -> list[Path]:
-    """List the files to read; of a pair of files, list only the file with the tables."""
+    """List the files to read; of a pair of files, only the file with the tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
     paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}

@@ -209,7 +209,7 @@ async def _ask_for_text(
 
 
 def find_code_problem(description: str, table: str, syntax: Format) -> str:
-    """Return a message to the model if its description is empty or repeats code; otherwise an empty string."""
+    """Return a message to the model if its description is empty or repeats code; otherwise return an empty text."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -222,7 +222,7 @@ def find_code_problem(description: str, table: str, syntax: Format) -> str:
 
 
 def _find_repeated_row(description: str, table: str, syntax: Format) -> str:
-    """Find a line with at least two cells of the same table row, separated by bars or ampersands; "" without one."""
+    """Return a line with at least two cells of one table row, separated by bars or ampersands; "" if there is none."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, syntax) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = _split_cells(line, syntax)
@@ -331,7 +331,7 @@ async def request_prose(item: TableItem, syntax: Format, model: Model, **params:
 
 
 def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
-    """List a table's cells and captions that have a word or number which the text lacks."""
+    """List the table's cells and captions with a word or number that the text lacks."""
     text_values = SearchedText(text)
     tables = read_wanted(table, syntax).tables
     cells = dict.fromkeys(

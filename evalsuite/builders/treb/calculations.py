@@ -100,7 +100,7 @@ def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the rank of a row by a column; the wording defines the rank of ties."""
+    """Ask for the rank of a row by a column; the question's wording defines the rank of ties."""
     name, row = random.choice(list(sheet.arithmetic_columns)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric_columns[name][row]
     if sheet.key_column is None or value is None:
@@ -249,7 +249,7 @@ DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (
 
 
 def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[float]]:
-    """Choose a column whose distribution can be tested; return its values, or none if no column is suitable."""
+    """Choose a column whose distribution can be tested; return its name and values (no values if none is suitable)."""
     present = {name: _drop_missing_cells(cells) for name, cells in sheet.arithmetic_columns.items()}
     suited = [name for name, values in present.items() if FEWEST <= len(values) <= MOST and len(set(values)) > 2]
     name = random.choice(suited) if suited else ""
@@ -257,7 +257,7 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
 
 
 def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:
-    if abs(pvalue - LEVEL) < CLOSE:  # p-values of different implementations of a test differ slightly
+    if abs(pvalue - LEVEL) < CLOSE:  # The p-values of different implementations of a test differ slightly.
         return None
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

@@ -88,7 +88,7 @@ def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the cell of another column in the row of a key."""
+    """Ask for another column's cell in the row with a certain key."""
     others = [name for name in sheet.names if name != sheet.key_column]
     if sheet.key_column is None or not others:
         return None
@@ -100,7 +100,7 @@ def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the number of the row that has a key."""
+    """Ask for the number of the row with a certain key."""
     if sheet.key_column is None:
         return None
     row = random.randrange(len(sheet.table.rows))
@@ -164,7 +164,7 @@ def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
 
 
 def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | None:
-    """Make a comparison of a numeric column with one of its values; some rows, but not all, satisfy the comparison."""
+    """Compare a numeric column with one of its values, so that some but not all rows satisfy the comparison."""
     name = random.choice(list(sheet.comparable_columns))
     cells = sheet.comparable_columns[name]
     bound = random.choice([cell for cell in cells if cell is not None])

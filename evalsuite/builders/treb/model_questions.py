@@ -1,11 +1,11 @@
 """Make questions with models in four roles: authors, discriminators, candidates and a judge.
 
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
-and a program. The program's output in the sandbox is the answer; if no program can find it, the author writes the
-answer. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives full
-marks. Then candidates answer the question. If all agree with the answer, the question is kept. If all agree on another
-answer, that answer replaces it. Otherwise, people decide. Last, a judge classifies the question without knowing the
-intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
+and a program. The program's output in the sandbox is the answer; if no program can find the answer, the author writes
+it. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives full marks.
+Then candidates answer the question. If all agree with the answer, the question is kept. If all agree on another answer,
+this answer replaces the author's answer. Otherwise, people decide. Last, a judge classifies the question without
+knowing the intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class QuestionPanel:
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
     async def require_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
-        """Request marks from each judge; raise DraftDropped unless all are full marks."""
+        """Request marks from each judge; raise DraftDropped if any mark is not a full mark."""
         marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
         prompt = words.DISCRIMINATOR.format(
             task=words.TASKS[subtask],
@@ -168,7 +168,7 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def check_subtask(self, pair: ModelPair, subtask: str) -> str:
-        """Ask a judge for a question's subtask; raise DraftDropped if this subtask needs an answer of another form."""
+        """Ask a judge for a question's subtask; raise DraftDropped if the answer's form does not suit that subtask."""
         if not self.judges:
             return subtask
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
@@ -236,7 +236,7 @@ def describe_table(sheet: Sheet) -> str:
     return f"{sheet.table.limit_rows(SHOWN_ROWS).format_markdown()}{left_out}"
 
 
-MOST_COLUMNS = 3  # Maximum number of columns to try per table until a question about a column's name is accepted.
+MOST_COLUMNS = 3  # Maximum columns per table to try, until a question for a column's name is accepted.
 STORE = "answers.sqlite"  # The file of answers in the output folder, so that a repeated build asks only new questions.
 DISPUTED = "disputed.csv"
 REVIEW_COLUMNS = ("id", "question", "answer", "candidates", "table", "accepted")
@@ -358,7 +358,7 @@ async def _make_record(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Make a question for a column's name, and a table without this name; raise the last DraftDropped if none fits."""
+    """Make a question for a column's name, and a table without the name; raise DraftDropped if no column fits."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")
@@ -433,7 +433,7 @@ class BuiltPairs:
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
-        """Queue a disputed pair for people; return the pair, with the answer that people accepted before, if any."""
+        """Queue a disputed pair for people; return the pair, with people's earlier answer if there is one."""
         question = str(escape_formula(pair.question))
         accepted = self.reviews.get((name, question), "")
         self.disputed.append(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# The tasks for which models write questions, by the name of the subtask's file without its suffix. Source: arXiv
-# 2506.18421, Table 1 and appendix.
+# For each subtask (by its file's stem), the task that models write questions for. Source: arXiv 2506.18421, Table 1 and
+# appendix.
 BRIEFS = {
     "Table_General_Operations": "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share",
     "Table_Retrieval": "find one fact of the table from a description of its row and column",

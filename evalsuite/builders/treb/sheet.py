@@ -267,7 +267,7 @@ _QUANTITIES = re.compile(
 
 
 def _is_code_name(name: str) -> bool:
-    """Tell whether the name suggests numbers without a meaningful order."""
+    """Tell whether the name suggests numbers without a meaningful order, such as codes."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
     return bool(glued or _CODES.fullmatch(_find_head_noun(name)) or _CHINESE_CODES.search(name.strip()))
 
@@ -342,7 +342,7 @@ def _are_stocks(cells: Sequence[float | None]) -> bool:
 
 
 def _are_codes(cells: Sequence[str | None]) -> bool:
-    """Tell whether any cell has a leading zero or too many digits, or all cells have equal lengths or first digits."""
+    """Tell whether a cell has a leading zero or too many digits, or all cells have equal lengths or first digits."""
     present = [cell for cell in cells if cell is not None]
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
@@ -366,8 +366,8 @@ def _are_row_numbers(cells: Sequence[float | None]) -> bool:
 def _are_levels(cells: Sequence[float | None]) -> bool:
     """Tell whether the same few numbers recur, such as answers, classes or doses.
 
-    Either at most ten whole numbers occur at least three times on average, or all numbers occur equally often, as in a
-    designed experiment.
+    Either at most ten whole numbers occur at least three times on average, or all numbers occur equally often (a
+    designed experiment).
     """
     counts = Counter(cell for cell in cells if cell is not None)
     few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)

@@ -45,7 +45,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
-    """Yield the name and the table for each table of a file; for an unused table, yield its source and the reason."""
+    """Yield the name and the table for each usable table of a file, otherwise its source and the reason."""
     kind = path.suffix.lower()
     read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
     try:
@@ -67,7 +67,7 @@ TablePart = tuple[str, "Sequence[Sequence[str]] | str", str]
 
 
 def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
-    """Make a table from rows, of which the first is the header; return a reason if the table is unsuitable."""
+    """Make a table from rows, the first of which is the header; return a reason if the table is unsuitable."""
     cells = [[cell.strip() for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)
@@ -85,14 +85,14 @@ _CONTINENTAL = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
 def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
-    """Remove thousands separators from columns in which every present cell is a number; use decimal points."""
+    """Remove thousands separators from columns of numbers, and use decimal points."""
 
     def has_only_numbers(column: list[str], *, continental: bool) -> bool:
         present = [cell for cell in column[1:] if cell not in MISSING]
         read = _CONTINENTAL.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
         return bool(present) and all(map(read, present))
 
-    # One column that is numeric only with decimal commas shows that the whole file uses decimal commas.
+    # If one column is numeric only with decimal commas, the whole file uses decimal commas.
     continental = decimal_commas and any(
         has_only_numbers(column, continental=True) and not has_only_numbers(column, continental=False)
         for column in columns
@@ -113,7 +113,7 @@ def _read_text(path: Path) -> Iterator[TablePart]:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(TOO_LONG)
     text = decode_text(path.read_bytes())
-    if mark := re.match(r"sep=(.)\r?\n", text):  # a line that tells Excel the delimiter
+    if mark := re.match(r"sep=(.)\r?\n", text):  # A line that tells Excel the delimiter.
         text = text[mark.end() :]
     delimiter = mark[1] if mark else find_delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

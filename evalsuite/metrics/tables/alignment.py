@@ -2,9 +2,9 @@
 
 Like GriTS (Smock et al., arXiv 2203.12555), this module finds the two most similar parts of the tables that keep the
 order of rows and columns. GriTS compares all pairs of cells by characters. This module first aligns rows by shared
-values. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns, twice each.
-If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of cells
-times the number of rows.
+values. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns; both steps
+run twice. If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of
+cells times the number of rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]  # An index of the first and of the second sequence, ascending by the first.
+Pairs = list[tuple[int, int]]  # An index of the first sequence and an index of the second, ascending by the first.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
 PROFILE_SIZE = 64  # A power of two.
 MOST_PAIRS = 1_000
@@ -78,7 +78,7 @@ class TableAligner:
 
     @cached_property
     def _likenesses(self) -> tuple[Floats, Floats]:
-        """The similarities by characters of all pairs of rows and of all pairs of columns."""
+        """The similarity by characters of each pair of rows, and of each pair of columns."""
         short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
         columns = (list(zip(*side, strict=True)) for side in short)
         return _score_line_pairs(*short), _score_line_pairs(*columns)
@@ -93,7 +93,7 @@ def _fits_full_alignment(table: _Table) -> bool:
 
 
 def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
-    """Number the values, with equal numbers for equal values in both tables; a blank cell equals no other cell."""
+    """Number the values so that equal values in both tables have equal numbers; a blank cell equals no other cell."""
     import numpy as np
 
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
@@ -123,7 +123,7 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
 
 
 def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
-    """Return each row's distinct values, sorted and concatenated over the rows, and the row index of each value."""
+    """Return all rows' distinct values, sorted within each row, and the row index of each value."""
     import numpy as np
 
     # The smallest value is -2, which stands for a blank cell.
@@ -133,7 +133,7 @@ def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
 
 
 def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
-    """Count the equal cells of each pair of lines, looking only at aligned lines of the other dimension."""
+    """Count the equal cells of each pair of lines, but only at the aligned lines of the other dimension."""
     import numpy as np
 
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
@@ -209,7 +209,7 @@ def _pair_in_order(similarity: Floats) -> Pairs:
 
 
 def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-    """Align coarsely: equal and unique rows are anchors, and the rows between anchors are aligned by blocks."""
+    """Align coarsely: equal, unique rows are anchors, and the rows between two anchors are aligned block by block."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
@@ -265,7 +265,7 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
 def _find_gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the lines between neighbouring anchors (paired rows) or, if order does not matter, all unpaired lines."""
+    """Yield the lines between neighbouring anchors (paired rows); if order is free, yield all unpaired lines."""
     if not ordered:
         free = [
             set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))

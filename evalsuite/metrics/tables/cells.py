@@ -269,7 +269,7 @@ def measure_value_similarity(value: str, target: str) -> float:
 
 
 def _lacks_sign(value: str, target: str) -> bool:
-    """Tell whether one value differs from the other only by lacking accents or the word for a missing value."""
+    """Tell whether one value lacks only accents, or only the word for a missing value, of the other."""
     if value.isascii() and target.isascii():
         return not (value and target) and ABSENT_VALUE in (value, target)
     plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}
@@ -297,7 +297,7 @@ def _compare_signs(one: str, other: str) -> float:
 
 
 def _list_signs(text: str) -> list[list[str]]:
-    """List the signs (such as symbols or currencies) by group; different signs of a group contradict each other."""
+    """List the signs (such as symbols or currencies) by group; different signs in one group contradict each other."""
     plain = EMPHASIZED.sub(r"\1", text)
     kinds = [(char, KINDS.get(char, unicodedata.category(char))) for char in plain if not char.isalnum()]
     symbols = [char for char, kind in kinds if kind == "So" or char in ARROWS]

@@ -26,7 +26,7 @@ VERSION_OVERLAP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The overlap of two tables, without cells that are blank in both tables and blank lines of only one table."""
+    """The overlap of two tables; cells that are blank in both, and blank lines of one table, do not count."""
 
     similarity: float = 0.0  # The sum of the similarities of aligned cells.
     equal: int = 0  # The number of aligned cells with equal values.
@@ -128,7 +128,7 @@ class ContentComparison:
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
     def find_displaced(self) -> ContentComparison | None:
-        """Align rows and columns in any order; return None if this finds no equal values in other positions."""
+        """Align rows and columns in any order; return None if no equal values are in other positions."""
         pairs = tuple(map(_find_displaced_lines, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
 
@@ -301,7 +301,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
 
 
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
-    """Rate the names of aligned lines, each given by its position in both tables.
+    """Rate the names of aligned lines; each name is given by its position in both tables.
 
     A row or column under another line's name counts 0.0, because its values are then wrong statements. A name with a
     typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on one side counts 1.0 if
@@ -324,14 +324,14 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 
 def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
-    """Find the span at a position in one of two tables; return whether the span is in `left`, and its number."""
+    """Find the span at a position in either table; return whether the span is in `left`, and its number."""
     is_left = bool(left.get_value(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)
 
 
 def _count_cells(table: ValueGrid, rows: Pairs, columns: Pairs, side: int) -> int:
-    """Count the cells of one side. Blank lines that only this side has do not count; each title counts once."""
+    """Count the cells of one side. Blank lines that only this side has do not count, and each title counts once."""
     count = len(table.rows) * table.width
     paired = {pair[side] for pair in rows}
     for place in set(range(len(table.rows))) - paired:

@@ -1,4 +1,4 @@
-"""Describe the form of a table as a checklist: facts found in the reference, each fulfilled by a prediction or not."""
+"""Describe a table's form as a checklist of facts about the reference, each of which a prediction fulfils or not."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
 
 
 def _count_span_places(table: CellGrid) -> Counter[str]:
-    """Count the positions that each text fills if all spans are present."""
+    """Count the positions that each spanning text fills if all spans are present."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := normalise_cell(span.text):

@@ -10,7 +10,7 @@ Format = Literal["markdown", "html", "latex"]
 Variant = Literal["standard", "released"]
 FORMATS: tuple[Format, ...] = ("markdown", "html", "latex")
 VARIANTS: tuple[Variant, ...] = ("released",)
-WIDEST_SPAN = 1000  # HTML's own limit for `colspan`
+WIDEST_SPAN = 1000  # HTML's own limit for `colspan`.
 
 
 @dataclass(frozen=True, slots=True)

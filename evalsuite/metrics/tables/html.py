@@ -71,7 +71,7 @@ class HtmlCell:
 def lay_out_rows(
     rows: Sequence[Sequence[HtmlCell]], allowance: int, groups: Collection[int] = ()
 ) -> list[list[HtmlCell | None]]:
-    """Find the cell that covers each position, by HTML's table model; None if no cell covers the position.
+    """Find the cell that covers each position by HTML's table model; a position without a cell has None.
 
     Spans end at the last row of their row group (head, body or foot). After about `allowance` copies of cells, further
     spans are ignored, because a few characters of markup can request millions of cells.
@@ -174,7 +174,7 @@ class PageTables:
         return [table.make_grid() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
-        """Return the texts within elements of these tags, split where an element begins or ends, without blanks."""
+        """Return the texts within elements of these tags, split at elements' boundaries; blank texts are left out."""
         runs, depth = [""], 0
         for tag, text in self._stream:
             if not tag:
@@ -256,7 +256,7 @@ class PageTables:
 
 
 def _read_spans(attributes: Mapping[str, str]) -> tuple[int, int]:
-    """Read how many columns and rows a cell covers; anything but a number counts as 1."""
+    """Read how many columns and rows a cell covers; a value that is not a number counts as 1."""
     if not attributes:
         return 1, 1
     columns, rows = (NUMBER.match(attributes.get(name, "")) for name in ("colspan", "rowspan"))

@@ -53,7 +53,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """Return the group's or bracket's content at this index (or a single piece), and the index after this content."""
+    """Return the content of the group or bracket at this index (or a single piece), and the index after it."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):
@@ -307,7 +307,7 @@ class Tabular:
         return token.kind == "macro" and token.value in names
 
     def _read_span(self, name: str, place: int) -> int:
-        """Read which positions a cell covers; the cell's text, the last argument, is read like any other group."""
+        """Read which positions a cell covers; the cell's text is the last argument, read like any other group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.read_arguments(place, 2)

@@ -209,7 +209,7 @@ class LatexSource:
         return self.find_group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def find_group_end(self, place: int) -> int:
-        """Return the index after the group that starts at `place` or after blanks; without a group, return `place`."""
+        """Return the index after the group at `place` or after blanks there; without a group, return `place`."""
         at = self.skip_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
@@ -266,11 +266,11 @@ class LatexSource:
         return place
 
     def skip_star(self, place: int) -> int:
-        """Return this index, or the next index if this token is a star."""
+        """Return `place`, or the index after it if the token at `place` is a star."""
         return place + (place < len(self.tokens) and self.tokens[place].value == "*")
 
     def skip_blank(self, place: int) -> int:
-        """Return this index, or the next index if this token is white space."""
+        """Return `place`, or the index after it if the token at `place` is white space."""
         return place + (place < len(self.tokens) and self.tokens[place].kind == "blank")
 
 

@@ -35,7 +35,7 @@ def find_json_tables(text: str) -> list[CellGrid]:
 
 
 def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
-    """Yield the tables of a JSON value: the value itself, or else the tables among its entries, named by their keys."""
+    """Yield the table that a JSON value is, or else the tables among its entries, named by their keys."""
     rows: list[list[Any]] = []
     if isinstance(value, list) and value and len({type(item) for item in value}) == 1:
         rows = _list_rows(value) if isinstance(value[0], dict | list) else []
@@ -66,7 +66,7 @@ def _is_flat_record(record: Mapping[str, Any]) -> bool:
 
 
 def write_as_markup(table: Any, markup: Format) -> str:
-    """Write a pandas or polars frame, a list of rows or of records as markup; a text only loses a byte order mark."""
+    """Write a pandas or polars frame, or a list of rows or records, as markup; a text only loses a byte order mark."""
     return table.removeprefix("\ufeff") if isinstance(table, str) else write_table(_list_rows(table), markup)
 
 

@@ -133,7 +133,7 @@ def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_c
 
 
 def _read_html_trees(markup: str) -> list[tuple[TableNode, int]]:
-    """Return each table that is not nested in another, with the number of elements within it."""
+    """Return the tables that are not nested in another, each with the number of elements within it."""
     from bs4 import BeautifulSoup
 
     tables = BeautifulSoup(markup, "lxml").find_all("table")
@@ -222,7 +222,7 @@ def _find_path_starts(leftmost: list[int]) -> list[int]:
 def _fill_distances(
     left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
 ) -> None:
-    """Compute the distances between all subtrees on the paths that end in the nodes `i` and `j`."""
+    """Compute the distances between all subtrees on the two paths that end in the nodes `i` and `j`."""
     low_i, low_j = left_one[i], left_two[j]
     before = [float(column) for column in range(j - low_j + 2)]
     forest = [before]
@@ -331,7 +331,7 @@ def _compute_grits(
 
 
 def _sum_best_alignments(cells: Rewards) -> Rewards:
-    """Compute for each pair of lines the total reward of their best alignment, cell by cell."""
+    """Compute, for each pair of lines, the total reward of the best alignment of their cells."""
     import numpy as np
 
     best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))

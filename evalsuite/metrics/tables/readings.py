@@ -63,8 +63,8 @@ def _read_in_format(text: str, markup: Format) -> MarkupReading:
 def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
     """Read an answer in each possible markup, the wanted markup first; skip readings without tables.
 
-    Readings of more than `MOST_CELLS` are skipped, and an answer of more than `LONGEST_TEXT` is not read, because
-    time and memory must be bounded whatever a model writes.
+    Readings of more than `MOST_CELLS` and answers of more than `LONGEST_TEXT` are skipped, to bound time and memory
+    whatever a model writes.
     """
     if len(answer) > LONGEST_TEXT:
         return []
@@ -100,7 +100,7 @@ def _read_others(text: str) -> Iterator[MarkupReading]:
 
 
 def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
-    """Yield the tables of raw text by each reading that the text allows, except the usual one."""
+    """Yield the tables of raw text by each possible reading except the usual one."""
     if GRID.search(text):
         usual = _read_markdown(text)
         yield from (tables for joins in (True, False) if (tables := _read_markdown(text, joins=joins)) != usual)
@@ -214,7 +214,7 @@ def _find_fenced_blocks(answer: str) -> Iterator[str]:
 
 
 def _cut_to_pieces(text: str, piece: re.Pattern[str]) -> str:
-    """Cut a text from its first opening piece to its last piece, or to its end if the last piece opens an element."""
+    """Cut a text from its first opening piece to its last piece, or to its end if that piece opens an element."""
     # A truncated answer ends within the element that it opened last.
     pieces = list(piece.finditer(text))
     first = next((match.start() for match in pieces if match["opens"]), None)
@@ -339,7 +339,7 @@ def _write_box_in_ascii(line: str) -> str:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Remove quotation marks; a name before a table's first row becomes a separate line."""
+    """Remove quotation marks; put a name before a table's first row into a separate line."""
     lines = [QUOTED.sub("", raw.rstrip(), count=1) for raw in LINE_END.split(text)]
     for line, below in zip_longest(lines, lines[1:], fillvalue=""):
         named = NAMED_ROW.fullmatch(line.strip()) if below.lstrip().startswith("|") else None
@@ -361,7 +361,7 @@ def _is_table(lines: list[str]) -> bool:
 
 
 def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
-    """Read a grid whose cells span rows or columns; None if all cells are single or the lines are not aligned."""
+    """Read a grid whose cells span rows or columns; return None if all cells are single or lines are not aligned."""
     rules = [at for at, line in enumerate(lines) if RULE_PART.search(line)]
     edges = sorted({corner.start() for at in rules for corner in CORNER.finditer(lines[at])})
     if len({*map(len, lines)}) != 1 or len(edges) < 3 or (edges[0], edges[-1]) != (0, len(lines[0]) - 1):
@@ -456,7 +456,7 @@ def _join_wrapped_rows(
 
 
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split rows anew, but not at bars in code and formulas, if the rows then have the most frequent width."""
+    """Split rows again, but not at bars in code and formulas, if the rows then have the most frequent width."""
     widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
     widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
@@ -493,7 +493,7 @@ def _is_ornament(line: str) -> bool:
     return FENCE_START.match(line) is not None or GRID_RULE.fullmatch(line) is not None
 
 
-BLOCK_END = re.compile(r"\n[ \t\r]*(?:(?=\n)|[`~]{3,}[^\n]*)")  # A blank line or a code fence
+BLOCK_END = re.compile(r"\n[ \t\r]*(?:(?=\n)|[`~]{3,}[^\n]*)")  # A blank line or a code fence.
 LONGEST_FIELD = 80  # Maximum characters of a field; longer text is prose, unless tabs separate the fields.
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 

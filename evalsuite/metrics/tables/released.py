@@ -41,7 +41,7 @@ SPECIAL = PRESERVING | NOT_TEXT
 
 
 class ReleasedPage:
-    """The parts of a page that the score compares; lxml calls `start`, `end`, `data` and the like."""
+    """The parts of a page that the score compares; lxml calls the methods `start`, `end`, `data` and `close`."""
 
     def __init__(self, markup: str) -> None:
         # The whitelisted elements in document order: tag, start and end of the element's text within the page's text.
@@ -81,7 +81,7 @@ class ReleasedPage:
         self._pieces.append(text)
 
     def close(self, *_: str) -> None:
-        """End a text at the end of the page, a comment, a processing instruction or a document type."""
+        """End a text at the end of the page, at a comment, a processing instruction or a document type."""
         self._end_text()
 
     comment = pi = doctype = close
@@ -205,7 +205,7 @@ def _parse_latex(latex: str) -> Sequence[Any]:
 
     try:
         return BoundedWalker(latex).get_latex_nodes()[0]  # type: ignore[no-any-return]
-    except Exception as error:  # pylatexenc also raises errors of other kinds, caused by bugs in its parser
+    except Exception as error:  # pylatexenc also raises errors of other kinds, because its parser has bugs.
         why = str(error) if isinstance(error, ScoringError) else f"{type(error).__name__}: {error}"
         raise ScoringError(_explain_refusal(latex, why)) from error
 
@@ -223,7 +223,7 @@ def _get_node_kind(node: Any) -> str:
 
 
 def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
-    """Yield each node twice, on entering and on leaving it: arguments of macros and environments before bodies."""
+    """Yield each node twice, on entering and on leaving it; arguments of macros and environments come before bodies."""
     unseen = [(node, True) for node in reversed(nodes)]
     while unseen:
         node, entering = unseen.pop()

@@ -118,7 +118,7 @@ class Matching:
 
 
 def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """Number the elements; `NOT_INDEXED` marks an element that `b` lacks or contains too often."""
+    """Number the elements; `NOT_INDEXED` stands for an element that `b` lacks or contains too often."""
     import numpy as np
 
     numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
@@ -131,7 +131,7 @@ def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[
 
 
 def _measure_equality(limit: int, equal: Callable[[int, int], bool]) -> int:
-    """Measure how far equality extends, in steps that first double, then halve, because long slices are fastest."""
+    """Measure how far two sequences are equal, in steps that double and then halve, because long slices are fast."""
     size, step = 0, 1
     while step:
         end = min(size + step, limit)
@@ -197,7 +197,7 @@ class SubstringNames:
         )
 
     def _name_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Number all substrings of a length that start in a range, by two shorter substrings that overlap."""
+        """Number all substrings of a length that start in a range, by two overlapping shorter substrings."""
         power = length.bit_length() - 1
         names, shift = self._name_powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]

@@ -71,7 +71,7 @@ class TableMatch:
 
     @cached_property
     def _is_broken(self) -> bool:
-        """Whether broken markup hides the table or shows values under wrong heads."""
+        """Whether broken markup hides the table or shows values under the wrong heads."""
         unbroken = {"well_formed", "compiles"} if self.predicted.markup == "latex" else {"well_formed"}
         return any(fact.name in unbroken and not fact.fulfilled for fact in self.facts)
 
@@ -120,7 +120,7 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that lower the content score, without blank cells of rows and columns that only one side has."""
+        """The cells that lower the content score, except blank cells of rows and columns that only one side has."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
@@ -309,7 +309,7 @@ PAGE = """\
 class ComparedCell:
     """A cell position in one or two tables."""
 
-    # How the cell is shown; `missing` and `surplus` cells are in rows or columns that only one side has.
+    # How the cell is shown; `missing` and `surplus` mean that only one side has the cell's row or column.
     state: CellState
     verdict: CellVerdict  # The result of comparing the cell with the wanted cell.
     predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
