@@ -202,13 +202,13 @@ def read_history(sample: Sample) -> list[Message]:
 
 
 CALLS = ("call", "user_call")  # Event kinds of calls by the agent and by the customer.
-BY_JUDGE = "NL_ASSERTION"
+JUDGED_BASIS = "NL_ASSERTION"
 BASES = {
     "DB": "db",
     "COMMUNICATE": "communicate",
     "ACTION": "actions",
     "ENV_ASSERTION": "env_assertions",
-    BY_JUDGE: "nl_assertions",
+    JUDGED_BASIS: "nl_assertions",
 }
 """The score for each criterion of a task; only `nl_assertions` needs a judge."""
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 2048}
@@ -301,7 +301,7 @@ class JudgedReward:
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Return `nl_assertions` (1 if all statements are true) and `reward`; empty if no statement counts."""
         claims = sample.metadata["nl_assertions"]
-        if BY_JUDGE not in sample.metadata["basis"] or not claims:
+        if JUDGED_BASIS not in sample.metadata["basis"] or not claims:
             return {}
         checklist = Checklist(dict.fromkeys(map(str, claims), 1.0))
         said = [

@@ -39,7 +39,7 @@ from evalsuite.judges.prompts import NONE, Part
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-ABSTAINS: ChoiceValue[bool] = ChoiceValue({True: CANNOT_TELL_PATTERN})
+ABSTENTION_CHOICE: ChoiceValue[bool] = ChoiceValue({True: CANNOT_TELL_PATTERN})
 MOST_ITEMS = 200  # Maximum items of a list; longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # Maximum characters of a claim that a record keeps.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
@@ -156,7 +156,7 @@ class OrCannotTell:
     def read_answer(self, text: str) -> Reading:
         labels = (self._get_value_key(), *VERDICT.labels, *SCORE_SYNONYMS)
         try:
-            AnswerForm({"verdict": AnswerField(labels, ABSTAINS)}).read_fields(text)
+            AnswerForm({"verdict": AnswerField(labels, ABSTENTION_CHOICE)}).read_fields(text)
         except MissingStatementError:
             return self.criteria.read_answer(text)
         try:

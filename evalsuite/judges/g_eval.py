@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 20
 FIVE_POINTS = replace(QUALITY, high=5)
 ALTERNATIVES = 20  # Number of alternative tokens to request for each token: the maximum of OpenAI's API.
-LOW_MASS = 0.5  # An expected score is flagged if the total probability of all scores is below this value.
+LOW_PROBABILITY = 0.5  # An expected score is flagged if the total probability of all scores is below this value.
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
 THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
@@ -47,7 +47,7 @@ class WeightedScore:
 
     def make_facts(self) -> dict[str, Any]:
         """Return facts for a record: `method`, `mass`, and `little` if the total probability of the scores is low."""
-        little = {"little": True} if self.mass < LOW_MASS else {}
+        little = {"little": True} if self.mass < LOW_PROBABILITY else {}
         return {"method": self.method, "mass": self.mass, **little}
 
 

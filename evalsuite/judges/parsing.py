@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-UNOPENED = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
+UNOPENED_THOUGHT = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
 TAG = re.compile(r"<([A-Za-z][\w ]{0,30})>\s{0,3}([^<>\n]{1,300}?)\s{0,3}</\1>")
 FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*$", re.MULTILINE)
 DECORATION = re.compile(r"(?<!\w)[*`_]+|[*`_]+(?!\w)")
@@ -287,7 +287,7 @@ def remove_reasoning(text: str) -> str:
     Reasoning without a closing tag extends to the end of the text. Reasoning without an opening tag begins at the start
     of the text, because some chat templates put the opening tag into the prompt.
     """
-    return UNOPENED.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
+    return UNOPENED_THOUGHT.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
 def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:

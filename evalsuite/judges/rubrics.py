@@ -162,7 +162,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             raise SettingsError(
                 "a template is the whole prompt; leave out criteria, steps, examples, anchors and cannot_tell"
             )
-        asked = _make_template(template, scale or (1, 5), read, name_fields(fields) or USUAL)
+        asked = _make_template(template, scale or (1, 5), read, name_fields(fields) or DEFAULT_SLOTS)
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_options(asked, read, levels, swap=swap, unsure=bool(confirm_failures) and passes is None)
@@ -197,7 +197,7 @@ def _has_scales(criteria: Any) -> bool:
     return isinstance(criteria, (list, tuple)) and any(isinstance(one, Likert) for one in criteria)
 
 
-USUAL = {"question": "input", "answer": "answer", "reference": "target"}
+DEFAULT_SLOTS = {"question": "input", "answer": "answer", "reference": "target"}
 
 
 def _make_template(
@@ -277,8 +277,8 @@ class Rubric:
         if self.fields:
             return self.fields
         if isinstance(self.criteria, Template):
-            return {name: field for name, field in USUAL.items() if name in self.criteria.list_sections()}
-        return {name: field for name, field in USUAL.items() if field != "target" or sample.target is not None}
+            return {name: field for name, field in DEFAULT_SLOTS.items() if name in self.criteria.list_sections()}
+        return {name: field for name, field in DEFAULT_SLOTS.items() if field != "target" or sample.target is not None}
 
     def list_media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
         """List the pictures, recordings and files that the judge sees."""

@@ -16,7 +16,7 @@ from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.inside import Limits
 
 Match = Literal["spider", "bird"]
-_INSIDE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
+_SANDBOX_CODE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
 # A code block with its language; the SQL may begin on the fence's line, and the last block may lack its end.
 _BLOCK = re.compile(r"```[ \t]*(?:(\w*sql\w*)\b|[^\n`]*\n)(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _QUERY = re.compile(
@@ -63,7 +63,7 @@ class SqlExecution:
         database = await run_in_thread(_read_database, self.root / sample.metadata["database"])
         given = (sample.target, sql, self.match, self.timeout)
         execution = await self.sandbox.run(
-            _PROGRAM.format(inside=_INSIDE, given=given), timeout=2 * self.timeout + LOADING, stdin=database
+            _PROGRAM.format(inside=_SANDBOX_CODE, given=given), timeout=2 * self.timeout + LOADING, stdin=database
         )
         outcomes: list[Any] = [json.loads(line) for line in execution.stdout.splitlines()]
         if not outcomes or "gold" in outcomes[0]:

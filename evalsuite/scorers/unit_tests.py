@@ -115,12 +115,12 @@ class PassesTests:
         code, form = build_program(transcript.answer, tests)
         failures = [] if code.strip() else [NO_PROGRAM]
         if code.strip():
-            failures = await (self._check_pairs(code, tests) if tests.pairs else self._list_checks(code, tests))
+            failures = await (self._check_pairs(code, tests) if tests.pairs else self._find_failed_check(code, tests))
         note = failures[0] if failures else "passes all its tests"
-        cause = _append_cause(note) if failures else "passed"
+        cause = _classify_failure(note) if failures else "passed"
         return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
 
-    async def _list_checks(self, code: str, tests: UnitTests) -> list[str]:
+    async def _find_failed_check(self, code: str, tests: UnitTests) -> list[str]:
         for check in tests.checks:
             verdict = None if tests.needs_answer_process(check) else await self._run_check(code, tests, check)
             if verdict is None:
@@ -148,7 +148,7 @@ class PassesTests:
             describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.describe_errors({token!r}, {names!r})"
             execution, errors = await run_step(answer, begin + describe)
             if execution.error is not None or execution.variables_lost:
-                return _find_last_line(execution)
+                return _get_last_error_line(execution)
             parts = (token, tests.before, tests.add_imports(check), names, errors)
             start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start()"
             execution, sent = await run_step(checker, begin + start)
@@ -158,9 +158,9 @@ class PassesTests:
                     return None if kind == NOT_PLAIN else "" if kind == PASSED else rest[0]
                 execution, result = await run_step(answer, f"_answer.perform_request({token!r}, {rest[0]!r})")
                 if execution.error is not None or execution.variables_lost or not result:
-                    return _find_last_line(execution)
+                    return _get_last_error_line(execution)
                 execution, sent = await run_step(checker, f"_tests.pass_result({result!r})")
-            return _find_last_line(execution)
+            return _get_last_error_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
         """Run a check in the answer's process, because the check passes its own functions or objects to the answer."""
@@ -173,7 +173,7 @@ class PassesTests:
             if execution.error is None:
                 execution = await session.run(f"{check}\n__import__('os').write(1, {word!r}.encode())\nNone")
         if execution.error is not None or not execution.stdout.endswith(word):
-            return _find_last_line(execution)
+            return _get_last_error_line(execution)
         return ""
 
     async def _check_pairs(self, code: str, tests: UnitTests) -> list[str]:
@@ -181,7 +181,7 @@ class PassesTests:
             # Append a statement, so that the session does not print the value of an expression in the last line.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
-                return [f"{_find_last_line(execution)} (input {stdin[:60]!r})"]
+                return [f"{_get_last_error_line(execution)} (input {stdin[:60]!r})"]
             if _split_lines(execution.stdout) != _split_lines(expected):
                 return [f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"]
         return []
@@ -279,11 +279,11 @@ def _split_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
-def _find_last_line(execution: Execution) -> str:
+def _get_last_error_line(execution: Execution) -> str:
     return (execution.error or "the program ended before its test").splitlines()[-1][:200]
 
 
-def _append_cause(note: str) -> str:
+def _classify_failure(note: str) -> str:
     if note.startswith("stopped after"):
         return "timed out"
     if note == NO_PROGRAM:

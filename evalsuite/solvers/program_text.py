@@ -115,7 +115,7 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
     if bare and not (fenced or lenient):
         spans = "\n".join(_SPAN.findall(text))
         yield from ((code, "bare") for code in (text, *_list_json_strings(text), spans) if code)
-        yield from ((code, "bare") for code in _list_code_parts(text))
+        yield from ((code, "bare") for code in _cut_code_from_prose(text))
 
 
 def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
@@ -149,7 +149,7 @@ def _list_json_strings(text: str) -> list[str]:
     return [value for value in found.values() if isinstance(value, str)]
 
 
-def _list_code_parts(text: str) -> Iterator[str]:
+def _cut_code_from_prose(text: str) -> Iterator[str]:
     """Cut code out of prose, from the first line that looks like code to the last line up to which it parses."""
     first = _FIRST_LINE.search(text)
     lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []

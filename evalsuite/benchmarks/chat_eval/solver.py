@@ -60,7 +60,7 @@ class JudgingMode:
     ballots: bool = False  # Whether debaters also cast a secret ballot after each turn except the last.
 
 
-SIMPLE: Mapping[str, JudgingMode] = {
+MODES_WITHOUT_SUFFIXES: Mapping[str, JudgingMode] = {
     "single": JudgingMode("single"),
     "mec": JudgingMode("mec"),
     "weighted": JudgingMode("weighted"),
@@ -71,8 +71,8 @@ SIMPLE: Mapping[str, JudgingMode] = {
 
 def parse_mode(name: str) -> JudgingMode:
     """Read a mode's name; raise KeyError if the name is unknown."""
-    if name in SIMPLE:
-        return SIMPLE[name]
+    if name in MODES_WITHOUT_SUFFIXES:
+        return MODES_WITHOUT_SUFFIXES[name]
     match = PANELS.fullmatch(name)
     if not match:
         raise KeyError(name)
@@ -205,7 +205,7 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
 
 
 OVERLAP = "overlap"  # Key in `facts`: the overlap of response and reference, by metric.
-ENCODING = Lock()  # Held while a thread loads or uses the encoder.
+ENCODER_LOCK = Lock()  # Held while a thread loads or uses the encoder.
 
 
 @lru_cache(maxsize=1024)
@@ -214,7 +214,7 @@ def compute_overlap(response: str, reference: str, encoder: Path | None) -> dict
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
         # Use a lock, because cases are scored in threads, and transformers' imports and tokenizers are not thread-safe.
-        with ENCODING:
+        with ENCODER_LOCK:
             values["BERTScore"] = _load_bert_score(encoder).score(response, reference).f1
     return values
 

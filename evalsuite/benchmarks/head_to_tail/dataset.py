@@ -239,12 +239,12 @@ def read_predicate_buckets(questions: Path) -> dict[str, str]:
 
 
 # Verbs of questions such as "Who directed ...?", and the participles that differ from their verbs.
-_DONE = (
+_MAKER_VERBS = (
     "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
     "publishes|wrote"
 )
 _PARTICIPLES = {"publishes": "published", "wrote": "written"}
-_PAST = {
+_PAST_TENSES = {
     "appear": "appeared",
     "come out": "came out",
     "complete": "completed",
@@ -256,22 +256,22 @@ _PAST = {
     "receive": "received",
     "write": "wrote",
 }
-_DID = "|".join(_PAST)
+_DID_VERBS = "|".join(_PAST_TENSES)
 # The first rule that matches the whole question makes the sentence.
 _RULES = tuple(
     (re.compile(rf"{pattern}[?.]", re.IGNORECASE), sentence)
     for pattern, sentence in (
-        (rf"(?:who|which actor or actress) (?P<done>{_DONE}) (?P<what>.+)", "{what} was {participle} by _."),
+        (rf"(?:who|which actor or actress) (?P<done>{_MAKER_VERBS}) (?P<what>.+)", "{what} was {participle} by _."),
         (
             r"in which year was (?P<what>.+?) (?P<done>born|released|first published|published|founded)",
             "{what} was {done} in the year _.",
         ),
-        (rf"in which year did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)", "{what} {past}{rest} in the year _."),
+        (rf"in which year did (?P<what>.+?) (?P<did>{_DID_VERBS})(?P<rest>| .+)", "{what} {past}{rest} in the year _."),
         (r"where was (?P<what>.+) (?P<done>born|held)", "{what} was {done} in _."),
-        (rf"where did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)", "{what} {past}{rest} at _."),
+        (rf"where did (?P<what>.+?) (?P<did>{_DID_VERBS})(?P<rest>| .+)", "{what} {past}{rest} at _."),
         (r"in which (?P<kind>\w+) was (?P<what>.+) (?P<done>born|held)", "{what} was {done} in the {kind} _."),
         (
-            rf"(?:at|in) which (?P<kind>\w+) did (?P<what>.+?) (?P<did>{_DID})(?P<rest>| .+)",
+            rf"(?:at|in) which (?P<kind>\w+) did (?P<what>.+?) (?P<did>{_DID_VERBS})(?P<rest>| .+)",
             "{what} {past}{rest} in the {kind} _.",
         ),
         (r"in which venue was (?P<what>.+) published", "{what} was published in the venue _."),
@@ -281,7 +281,7 @@ _RULES = tuple(
         ),
         (r"to which (?P<kind>.+?) does (?P<what>.+) belong", "{what} belongs to the {kind} _."),
         (r"in which (?P<kind>city|country|place|state) is (?P<what>.+)", "{what} is in the {kind} _."),
-        (rf"which (?P<kind>\w+) (?P<done>{_DONE}) (?P<what>.+)", "{what} was {participle} by the {kind} _."),
+        (rf"which (?P<kind>\w+) (?P<done>{_MAKER_VERBS}) (?P<what>.+)", "{what} was {participle} by the {kind} _."),
         (r"what does (?P<what>.+) stand for", "{what} stands for _."),
         (r"which publisher brought out (?P<what>.+)", "The publisher that brought out {what} is _."),
         (r"how many pages has (?P<what>.+)", "{what} has _ pages."),
@@ -307,7 +307,7 @@ def make_gap_sentence(question: str) -> str | None:
             words = {name: text or "" for name, text in parts.groupdict().items()}
             done = words.get("done", "").lower()
             words["participle"] = _PARTICIPLES.get(done, done)
-            words["past"] = _PAST.get(words.get("did", "").lower(), "")
+            words["past"] = _PAST_TENSES.get(words.get("did", "").lower(), "")
             filled = sentence.format_map(words)
             return filled[0].upper() + filled[1:]
     return None

@@ -61,7 +61,7 @@ def list_mix_differences(asked: Tally, domain: str) -> list[str]:
     return differences
 
 
-_TUNED = (("LLaMA", "Vicuna", "7B", "13B"), ("Falcon", "Falcon-Instruct", "7B", "40B"))
+_TUNING_PAIRS = (("LLaMA", "Vicuna", "7B", "13B"), ("Falcon", "Falcon-Instruct", "7B", "40B"))
 _FOLDER = Path(__file__).parent / "published"
 _NOTE = (
     "arXiv 2308.10168, Table 14: answers of 2023 to the authors' 18,171 questions, judged by ChatGPT. A dash: not "
@@ -91,7 +91,7 @@ def list_models() -> list[str]:
 
 def list_published_tuning() -> list[list[Cell]]:
     """List how instruction tuning changes accuracy, hallucination and missing rate, by popularity."""
-    pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNED for size in sizes]
+    pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNING_PAIRS for size in sizes]
     rates = ("A_LM", "H_LM", "M")
     return [
         [f"{tuned} against {base} (published)", part, *(two[rate] - one[rate] for rate in rates)]

@@ -113,8 +113,8 @@ def make_solver(setup: Setup) -> PromptSolver:
 
 
 # Section 3.5 of the paper removes each of the prompt's two instructions: brevity, and permission to be unsure.
-_BRIEF = "Be as brief as you can: a name, a number or a few words, nothing else."
-_DOUBT = {
+_BREVITY_INSTRUCTION = "Be as brief as you can: a name, a number or a few words, nothing else."
+_DOUBT_INSTRUCTIONS = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
     "guess": ["If you are not confident that you know the answer, make your best guess."],
     "nothing": [],
@@ -168,8 +168,8 @@ SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains
 # permitted.
 _ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
-_INSTEAD = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
-_GAPS = {
+_ANSWERABLE = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
+_GAP_EXAMPLES = {
     _ANSWERED: Example("The planet nearest to the Sun is _.", "Mercury"),
     _UNANSWERABLE: Example("The town of Marlowick Hollow was founded by _.", "unsure"),
 }
@@ -183,7 +183,7 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
     """
     chosen = OWN_MODES[mode]
     task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."
-    instructions = " ".join([task, *[_BRIEF] * chosen.brief, *_DOUBT[chosen.doubt]])
+    instructions = " ".join([task, *[_BREVITY_INSTRUCTION] * chosen.brief, *_DOUBT_INSTRUCTIONS[chosen.doubt]])
     label = "Sentence" if chosen.cloze else "Question"
 
     def make_user_message(text: str) -> Message:
@@ -191,8 +191,8 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
         return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
 
     answered = example if chosen.examples == "template" and example else _ANSWERED
-    shown = [] if chosen.examples == "none" else [answered, _UNANSWERABLE if chosen.doubt == "unsure" else _INSTEAD]
-    shown = [_GAPS[each] for each in shown] if chosen.cloze else shown
+    shown = [] if chosen.examples == "none" else [answered, _UNANSWERABLE if chosen.doubt == "unsure" else _ANSWERABLE]
+    shown = [_GAP_EXAMPLES[each] for each in shown] if chosen.cloze else shown
     turns = [(make_user_message(each.question), Message("assistant", each.answer)) for each in shown]
     return (*chain.from_iterable(turns), make_user_message(question))
 

@@ -151,7 +151,7 @@ _WHOLE = re.compile(
 )
 _MAY_BE_NONE = re.compile(r"\bhow (?:many|much)\b|\bany\b", re.IGNORECASE)
 _ABILITY = r"(?:cannot|cant|could not|couldnt|am unable to|unable to|am not able to|not able to)"
-_START = re.compile(
+_ABSTENTION_START = re.compile(
     rf"{_ABOUT_ME}(?:(?:really|honestly|quite|currently)\s)?"
     r"(?:unsure|not (?:quite |really |entirely |completely )?(?:sure|certain|aware)|uncertain"
     r"|(?:do not|dont) (?:currently )?have (?:access|(?:(?:enough|any|that|this|such) )?(?:information|data|knowledge"
@@ -173,20 +173,20 @@ _START = re.compile(
     r"|(?:मुझे )?(?:नहीं पता|पता नहीं|नहीं मालूम)"
 )
 # Words that announce an answer after "not sure".
-_ATTEMPT = re.compile(
+_ATTEMPT_WORDS = re.compile(
     r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have"
     r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно"
     r"|ama|belki|kanske|mutta|ehkä|možná|asi)\b|लेकिन|शायद|但|可能|也许|也許|たぶん|おそらく"
 )
 # Matches the end of an abstention's sentence, and the rest of the line. A comma counts as an end only after "unsure" or
 # "not sure", because "I'm sorry, I don't know" is a single abstention.
-_AND_THEN = re.compile(
+_ABSTENTION_END = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
 # A real answer after an abstention is short and does not begin like an explanation.
-_EXPLAINS = re.compile(
+_EXPLANATION_START = re.compile(
     r"(?:as|because|can|could|i|im|it|its|more|my|no|note|please|question|since|sorry|that|there|theres|they|this|"
     r"unfortunately|without|you|your)\b"
 )
@@ -202,23 +202,23 @@ def is_abstention(answer: str) -> bool:
     text = normalise_answer(answer)
     if not any(map(str.isalnum, text)) or _WHOLE.fullmatch(text):
         return True
-    start = _START.match(text)
+    start = _ABSTENTION_START.match(text)
     if not start:
         # The first sentence may say that the answer is unknown ("It is not known. ...").
-        parts = _AND_THEN.match(answer)
+        parts = _ABSTENTION_END.match(answer)
         is_unknown = bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
         return is_unknown and not _has_named_answer(answer)
-    return not _ATTEMPT.search(text, start.end()) and not _has_named_answer(answer)
+    return not _ATTEMPT_WORDS.search(text, start.end()) and not _has_named_answer(answer)
 
 
 def _has_named_answer(answer: str) -> bool:
     """Tell whether a short answer follows an abstention on the same line."""
-    parts = _AND_THEN.match(answer)
+    parts = _ABSTENTION_END.match(answer)
     rest = normalise_answer(parts["rest"]) if parts else ""
     return (
         0 < len(rest.split()) <= _MOST_WORDS
-        and not _EXPLAINS.match(rest)
-        and not _START.match(rest)
+        and not _EXPLANATION_START.match(rest)
+        and not _ABSTENTION_START.match(rest)
         and not _WHOLE.fullmatch(rest)
     )
 
@@ -238,7 +238,7 @@ _COMPANY = re.compile(
     re.IGNORECASE,
 )
 # Letters that Unicode does not decompose into a plain letter and an accent.
-_UNDIVIDED = str.maketrans(
+_PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe"}
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -260,7 +260,7 @@ def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     if persons and 2 <= len(answers) <= 3:
         for order in permutations(cleaned):
             texts |= dict.fromkeys((", ".join(order), f"{', '.join(order[:-1])} and {order[-1]}"))
-    texts |= {_ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_UNDIVIDED): None for text in texts}
+    texts |= {_ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_PLAIN_LETTERS): None for text in texts}
     return tuple(text for text in texts if text in answers or any(map(str.isalnum, text)))
 
 
@@ -323,7 +323,7 @@ def _list_initials_variants(first_names: Sequence[str], surname: str) -> Iterabl
         yield f"{first_names[0]} {''.join(initials[1:])} {surname}"
 
 
-_SMALL = (
+_WORDS_BELOW_TWENTY = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
@@ -351,21 +351,21 @@ def list_number_variants(answer: str, question: str) -> Iterable[str]:
 def spell_number(number: int) -> str:
     """Spell a number from 0 to 999 in English: "twenty-one", "three hundred and five"."""
     if number < 20:
-        return _SMALL[number]
+        return _WORDS_BELOW_TWENTY[number]
     if number < 100:
         tens = _TENS[number // 10 - 2]
-        return f"{tens}-{_SMALL[number % 10]}" if number % 10 else tens
-    hundreds = f"{_SMALL[number // 100]} hundred"
+        return f"{tens}-{_WORDS_BELOW_TWENTY[number % 10]}" if number % 10 else tens
+    hundreds = f"{_WORDS_BELOW_TWENTY[number // 100]} hundred"
     return f"{hundreds} and {spell_number(number % 100)}" if number % 100 else hundreds
 
 
-_FIGURES = {
+_NUMBERS_BY_WORDS = {
     spelt: number for number in range(1000) for spelt in (spell_number(number), spell_number(number).replace("-", " "))
 }
 
 
 def _parse_whole_number(answer: str) -> int | None:
-    if (number := _FIGURES.get(answer.strip().lower())) is not None:
+    if (number := _NUMBERS_BY_WORDS.get(answer.strip().lower())) is not None:
         return number
     read = parse_number(answer)
     # An ISBN or a telephone number that begins with a zero is not a quantity.
@@ -393,7 +393,7 @@ _MONTHS = (
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[A-Za-z]{3,9})\.?"
 _YEAR = r"(?P<year>\d{4})"
-_WRITTEN = tuple(
+_DATE_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})",
@@ -418,7 +418,7 @@ def list_date_variants(answer: str) -> Iterable[str]:
 
 
 def _parse_date(answer: str) -> date | None:
-    written = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(answer))), None)
+    written = next((match for pattern in _DATE_PATTERNS if (match := pattern.fullmatch(answer))), None)
     if written is None:
         return None
     month = written["month"].lower()

@@ -253,7 +253,7 @@ TEX_PACKAGES = (
     *("xcolor", "colortbl", "hhline", "siunitx", "tabularray", "threeparttable", "dcolumn", "diagbox", "tabulary"),
 )
 DOCUMENT_CLASS = "\\documentclass"
-LOAD = "".join(rf"\IfFileExists{{{name}.sty}}{{\usepackage{{{name}}}}}{{}}" for name in TEX_PACKAGES)
+PACKAGES_IF_INSTALLED = "".join(rf"\IfFileExists{{{name}.sty}}{{\usepackage{{{name}}}}}{{}}" for name in TEX_PACKAGES)
 TEX_PROGRAM = """
 import subprocess
 from pathlib import Path
@@ -322,6 +322,6 @@ def _find_definitions(answer: str, latex: str) -> str:
 
 
 def _complete_document(latex: str, definitions: str) -> str:
-    head = "" if DOCUMENT_CLASS in definitions else f"{DOCUMENT_CLASS}{{article}}{LOAD}\n"
+    head = "" if DOCUMENT_CLASS in definitions else f"{DOCUMENT_CLASS}{{article}}{PACKAGES_IF_INSTALLED}\n"
     body = latex if "\\begin{document}" in latex else f"\\begin{{document}}\n{latex}\n\\end{{document}}"
     return f"{head}{definitions}\n{body}\n"

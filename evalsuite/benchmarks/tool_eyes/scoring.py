@@ -257,7 +257,7 @@ Judge the answer that the user gets in the end:
 leave this point out.""",
 }
 
-_NATIVE = """\
+_NATIVE_CALLS_NOTE = """\
 The assistant called its tools without having to write thoughts down. Where it wrote none, take its calls for \
 its thoughts, and do not hold the missing words against it."""
 
@@ -271,7 +271,7 @@ def make_judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
     """Write a question to the judge about the sections `shown`; `native` means function calling without thoughts."""
-    note = f"{_NATIVE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
+    note = f"{_NATIVE_CALLS_NOTE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *shown]
     return (
         "An assistant has worked on a user's request with the help of tools.\n"

@@ -156,7 +156,7 @@ the question, as \\boxed{the answer alone}."""
 
 # The reminder follows the table, because after a long table small models forget to write a program.
 REMINDER = "Now begin: say in one sentence what you do, then write the ```python block."
-COUNTING = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
+COUNTING_RULE = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
 
 
 def should_be_json(sample: Sample) -> bool:
@@ -186,7 +186,7 @@ def format_table(table: SourceTable, written: str, mode: str, limit: int) -> str
 
 
 def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) -> list[Message]:
-    counting = f"\n{COUNTING}" if sample.tags["subtask"] == "Table Query" else ""
+    counting = f"\n{COUNTING_RULE}" if sample.tags["subtask"] == "Table Query" else ""
     question = f"{shown}\n\nQuestion: {sample.input}\n\n{reminder}".rstrip()
     return [Message("system", instructions + counting), Message("user", question)]
 

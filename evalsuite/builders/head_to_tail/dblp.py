@@ -38,7 +38,7 @@ TEMPLATES = {
     for kind, (short, _) in THESES.items()
     for asked in _ASKED
 }
-_PLAIN = r"regexp_replace(name, ' \d{4}$', '')"  # Removes DBLP's number from a shared name, as in Wei Wang 0001.
+_UNNUMBERED_NAME_SQL = r"regexp_replace(name, ' \d{4}$', '')"  # DBLP numbers shared names, as in Wei Wang 0001.
 _SEPARATOR = "\x1f"  # Separates the schools of one thesis; this character cannot occur in XML.
 
 
@@ -112,12 +112,12 @@ class DblpSource(DumpSource):
         self._workspace.run_sql(f"""
             CREATE TABLE thesis AS
             WITH author AS (
-                     SELECT name AS id, {_PLAIN} AS name, kind, title, year, schools
+                     SELECT name AS id, {_UNNUMBERED_NAME_SQL} AS name, kind, title, year, schools
                      FROM credited WHERE kind IS NOT NULL
                  ),
                  namesake AS (
                      SELECT called, count(*) AS many
-                     FROM (SELECT lower({_PLAIN}) AS called FROM (SELECT id AS name FROM person))
+                     FROM (SELECT lower({_UNNUMBERED_NAME_SQL}) AS called FROM (SELECT id AS name FROM person))
                           SEMI JOIN (SELECT DISTINCT lower(name) AS called FROM author) USING (called)
                      GROUP BY called
                  )
@@ -142,7 +142,7 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-_OTHERS = ("person", "www")  # XML elements that are not works, parsed only so that their memory can be freed.
+_OTHER_ELEMENTS = ("person", "www")  # XML elements that are not works, parsed only so that their memory can be freed.
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The entities that XML itself declares.
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _UNKNOWN = re.compile(r"Entity '([^']+)' not defined")
@@ -168,7 +168,7 @@ def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
     from lxml import etree
 
     parser = etree.XMLPullParser(
-        events=("end",), tag=(*WORKS, *_OTHERS), resolve_entities="internal", no_network=True, load_dtd=False
+        events=("end",), tag=(*WORKS, *_OTHER_ELEMENTS), resolve_entities="internal", no_network=True, load_dtd=False
     )
     pending = 0
     try:

@@ -22,7 +22,7 @@ Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]  # A question (None if ambiguous) and its raw answers.
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]  # Makes questions about one entity.
 MOST_ANSWERS = 12  # Maximum number of right answers; with more right answers, a question is not specific enough.
-LOST = "\ufffd"  # Unicode's replacement character, which marks a character that a dump has lost.
+REPLACEMENT_CHARACTER = "\ufffd"  # Unicode's replacement character, which marks a character that a dump has lost.
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
     """Tell whether a question has 1 to `MOST_ANSWERS` answers, which are all text and do not occur in the question."""
     return (
         0 < len(answers) <= MOST_ANSWERS
-        and LOST not in question
+        and REPLACEMENT_CHARACTER not in question
         and all(is_text_answer(answer) for answer in answers)
         and not contains_answer(question, answers)
     )
@@ -83,7 +83,7 @@ def is_text_answer(answer: Answer) -> bool:
     """Tell whether an answer is text: it has a letter or a digit, no lost character, and is not an address."""
     text = str(answer)
     is_address = re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
-    return bool(re.search(r"\w", text)) and not is_address and LOST not in text
+    return bool(re.search(r"\w", text)) and not is_address and REPLACEMENT_CHARACTER not in text
 
 
 def _normalise_letters(text: str) -> str:

@@ -31,7 +31,7 @@ SERIES = QuestionTemplate("goodreads-book-series", "book")
 ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
 ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
 # SQL conditions that a book's best-known edition must meet, by template.
-_BOOKS = {
+_BOOK_CONDITIONS = {
     AUTHOR: "true",
     PUBLISHER: "publisher IS NOT NULL",
     YEAR: "publisher IS NOT NULL",
@@ -123,7 +123,7 @@ class GoodreadsSource(DumpSource):
         self.partitions = {"book": partition_by_popularity(workspace, "book")}
 
     def _make_pool_sql(self, template: QuestionTemplate) -> str:
-        return f"(FROM book WHERE {_BOOKS[template]})"
+        return f"(FROM book WHERE {_BOOK_CONDITIONS[template]})"
 
     def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
         books = self._load_books()

@@ -157,7 +157,7 @@ def find_only_profession(listed: str | None, template: QuestionTemplate) -> list
 _NAMES = ("title.ratings", "title.basics", "name.basics", "title.crew", "title.principals")
 FILES = tuple(f"{name}.tsv.gz" for name in _NAMES)
 # SQL conditions that the titles of each template must meet; Python writes a tuple of texts as SQL does.
-_TITLES = {
+_TITLE_CONDITIONS = {
     START_YEAR: f"kind IN {SERIES}",
     RELEASE_YEAR: f"kind NOT IN {SERIES}",
     END_YEAR: f"end_year <= {LAST_YEAR}",
@@ -167,7 +167,7 @@ _TITLES = {
     WRITER: "true",
     CHARACTER: "true",
 }
-_PEOPLE = {
+_PERSON_CONDITIONS = {
     BIRTH_YEAR: f"birth_year <= {LAST_YEAR}",
     DEATH_YEAR: f"death_year <= {LAST_YEAR}",
     PROFESSION: "true",
@@ -185,8 +185,8 @@ _MORE = 8
 class ImdbSource(DumpSource):
     """IMDb's dump, read into the database of a `Workspace`."""
 
-    templates = (*_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
-    paper_templates = (*(*_TITLES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
+    templates = (*_TITLE_CONDITIONS, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
+    paper_templates = (*(*_TITLE_CONDITIONS, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
@@ -202,9 +202,9 @@ class ImdbSource(DumpSource):
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
 
     def _make_pool_sql(self, template: QuestionTemplate) -> str:
-        if template in _TITLES:
-            return f"(FROM asked WHERE {_TITLES[template]})"
-        return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PEOPLE[template]}) USING (id))"
+        if template in _TITLE_CONDITIONS:
+            return f"(FROM asked WHERE {_TITLE_CONDITIONS[template]})"
+        return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_CONDITIONS[template]}) USING (id))"
 
     def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         wanted = [sizes.get(template, 0) for template in _CREDITS]

@@ -54,9 +54,9 @@ PUBLISHER = QuestionTemplate("mag-paper-publisher", "paper")
 DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
-_PAPERS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
+_PAPER_CONDITIONS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
 # For each template about conferences or journals, the column with the answer, and the question.
-_VENUES = {
+_VENUE_QUESTIONS = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
     ISSN: ("issn", 'What is the ISSN of the journal "{}"?'),
@@ -73,7 +73,7 @@ _KINDS = {
 }
 # Equal titles are found by a hash of MAG's normalised title, which has no case and punctuation. The hash saves memory;
 # two titles collide with a probability of about 1 in 10^19.
-_CALLED = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
+_TITLE_HASH_SQL = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +122,12 @@ class MagSource(DumpSource):
         }
 
     def _make_pool_sql(self, template: QuestionTemplate) -> str:
-        condition = _PAPERS.get(template) or f"{_VENUES[template][0]} IS NOT NULL"
+        condition = _PAPER_CONDITIONS.get(template) or f"{_VENUE_QUESTIONS[template][0]} IS NOT NULL"
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
     def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         papers, authors = self._load_papers(), self._load_authors()
-        venues = {template: self._load_venues(template) for template in _VENUES if template in sizes}
+        venues = {template: self._load_venues(template) for template in _VENUE_QUESTIONS if template in sizes}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
@@ -142,7 +142,7 @@ class MagSource(DumpSource):
                 yield paper.write_question(template), answers[template]
             else:
                 name, answer, namesakes = venues[template][entity]
-                yield _VENUES[template][1].format(name) if namesakes == 1 else None, [answer]
+                yield _VENUE_QUESTIONS[template][1].format(name) if namesakes == 1 else None, [answer]
 
         return list_questions
 
@@ -169,7 +169,7 @@ class MagSource(DumpSource):
         with self._stream_file("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE paper AS
-                SELECT PaperId AS id, {_CALLED} AS called, Year AS year,
+                SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
                        coalesce(CitationCount, 0) AS popularity,
                        {self._make_draw_number_sql("PaperId")} AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
@@ -183,9 +183,9 @@ class MagSource(DumpSource):
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
         with self._stream_file("Papers", columns) as stream:
             shown = f"""
-                SELECT PaperId AS id, {_CALLED} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
+                SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPERS)} ON id = PaperId
+                FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPER_CONDITIONS)} ON id = PaperId
             """
             rows = count_namesakes(self._workspace, shown, "paper")
         return {id_: Paper(*columns) for id_, *columns in rows}
@@ -219,7 +219,7 @@ class MagSource(DumpSource):
     def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
         """Map each drawn entity to its name, its answer, and the number of entities with the same name."""
         shown = f"""
-            SELECT id, name, {_VENUES[template][0]} AS answer, lower(name) AS called, NULL AS year
+            SELECT id, name, {_VENUE_QUESTIONS[template][0]} AS answer, lower(name) AS called, NULL AS year
             FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)
         """
         everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"

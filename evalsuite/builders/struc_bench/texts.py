@@ -130,7 +130,7 @@ second.
 
 {sections}
 """
-NEVER: Mapping[Format, str] = {
+FORBIDDEN_MARKUP: Mapping[Format, str] = {
     "markdown": "no line of the table with its bars",
     "html": "no tag in angle brackets",
     "latex": "no environment that begins or ends, and no row with its separators",
@@ -189,7 +189,7 @@ async def request_description(
     parts = [("example of a table", example), ("its description", description), ("table to describe", item.output)]
     sections = mark_sections(parts[-1:] if plain else parts)
     prompt = (PLAIN_PROMPT if plain else DESCRIPTION_PROMPT).format(
-        format=NAMES[syntax], asked=ASKED[syntax], never=NEVER[syntax], sections=sections
+        format=NAMES[syntax], asked=ASKED[syntax], never=FORBIDDEN_MARKUP[syntax], sections=sections
     )
     return await _ask_for_text(model, prompt, lambda text: find_code_problem(text, item.output, syntax), params)
 

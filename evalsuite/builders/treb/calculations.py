@@ -17,7 +17,7 @@ from evalsuite.builders.treb.lookups import (
 )
 from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless
 
-LEAST = 0.1  # Smallest absolute value of a nonzero statistic, because answers have two decimals.
+SMALLEST_STATISTIC = 0.1  # Smallest absolute value of a nonzero statistic, because answers have two decimals.
 # Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),
@@ -162,7 +162,7 @@ def _drop_missing_cells(cells: Sequence[float | None]) -> list[float]:
 
 def _make_statistic_pair(question: str, value: float, expression: str) -> TemplatePair | None:
     """Make a question and its answer with two decimals; None if the value is too small for two decimals."""
-    return None if 0 < abs(value) < LEAST else _make_rounded_pair(question, value, expression)
+    return None if 0 < abs(value) < SMALLEST_STATISTIC else _make_rounded_pair(question, value, expression)
 
 
 def _make_rounded_pair(

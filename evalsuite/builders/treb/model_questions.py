@@ -95,7 +95,7 @@ class QuestionPanel:
         last = "program" if computed else "answer"
         chain = {"type": "array", "items": {"type": "string"}, "minItems": words.STEPS if computed else 1}
         prompt = words.AUTHOR.format(
-            given=words.INVENT.format(topic=topic) if sheet is None else "Below is a table.",
+            given=words.INVENTION_PROMPT.format(topic=topic) if sheet is None else "Below is a table.",
             task=words.BRIEFS[subtask],
             steps=words.STEPS,
             last=words.LAST[last],
@@ -142,7 +142,7 @@ class QuestionPanel:
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
         programs = [_find_code(reply) for reply in replies]
-        answers = [await self._run_program_or_drop(sheet, code) for code in programs] if pair.program else replies
+        answers = [await self._run_program_or_abstain(sheet, code) for code in programs] if pair.program else replies
         same, agree = await self._compare_answers(pair, answers, sheet)
         pair = replace(pair, candidates=answers, agreeing=sum(same))
         if all(same):
@@ -204,7 +204,7 @@ class QuestionPanel:
             raise DraftDropped(str(error).removeprefix("judge ")) from error
         return answer.value
 
-    async def _run_program_or_drop(self, sheet: Sheet, code: str) -> str:
+    async def _run_program_or_abstain(self, sheet: Sheet, code: str) -> str:
         try:
             return await self._run_program(sheet, code)
         except DraftDropped:

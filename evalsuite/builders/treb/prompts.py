@@ -54,7 +54,7 @@ written: how many decimals, which of several, in which order. Write in the langu
 Reply with one JSON object that has the keys {keys}; "chain" is a list of texts, everything else is text.
 
 {table}"""
-INVENT = (
+INVENTION_PROMPT = (
     'Invent a table about {topic} and give it under "table" as comma-separated values: one header row, a column of '
     "names, at least two columns of numbers, 8 to 15 rows, no totals."
 )

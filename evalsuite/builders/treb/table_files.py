@@ -81,7 +81,7 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
 
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-_CONTINENTAL = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
+_COMMA_NUMBER = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
 def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
@@ -89,7 +89,7 @@ def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[
 
     def has_only_numbers(column: list[str], *, continental: bool) -> bool:
         present = [cell for cell in column[1:] if cell not in MISSING]
-        read = _CONTINENTAL.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
+        read = _COMMA_NUMBER.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
         return bool(present) and all(map(read, present))
 
     # If one column is numeric only with decimal commas, the whole file uses decimal commas.
