@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import SHARE
 from evalsuite.metrics import classification
 from evalsuite.output.reports.generic import CaseMetric
 from evalsuite.output.reports.section import Chart, Column, Series, Table
-from evalsuite.results.tally import Estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from evalsuite.results.tally import RunView, Tally
+from evalsuite.results.tally import Estimate, RunView, Tally
 
 __all__ = ["auroc", "calibration_error", "confusion_matrix", "macro_f1", "micro_f1", "spearman"]
 

@@ -90,7 +90,7 @@ def _parse_command_table() -> dict[str, dict[str, CommandForm]]:
 COMMANDS = _parse_command_table()
 """Each command with its forms; the word after the command's name selects a form, and no word selects the first."""
 
-EARLIER = {"verify-benchmark": "score benchmark"} | {
+FORMER_COMMANDS = {"verify-benchmark": "score benchmark"} | {
     form.name: f"{command} {word}"
     for command, forms in COMMANDS.items()
     for word, form in forms.items()
@@ -118,15 +118,12 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
         words[:1] = ["compare"]
     if words[:1] == ["attack-gate"]:
         words[:1] = ["gate", "attack"]
-    if (
-        words[:1] == ["judge"]
-        and words[1:2] != ["rank"]
-        and any(word.partition("=")[0] == "--against" for word in words)
-    ):
+    against = any(word.partition("=")[0] == "--against" for word in words)
+    if words[:1] == ["judge"] and words[1:2] != ["rank"] and against:
         words[:1] = ["judge", "rank"]
-    if words and words[0] in EARLIER:
-        sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {EARLIER[words[0]]}\n")
-        words[:1] = EARLIER[words[0]].split()
+    if words and words[0] in FORMER_COMMANDS:
+        sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {FORMER_COMMANDS[words[0]]}\n")
+        words[:1] = FORMER_COMMANDS[words[0]].split()
     if not words or words[0] not in COMMANDS:
         return _make_overview().parse_args(words)
     forms = COMMANDS[words[0]]

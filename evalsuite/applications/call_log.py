@@ -6,26 +6,22 @@ import dataclasses
 import itertools
 import json
 from bisect import insort
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.types import Message, ToolCall, Transcript
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from evalsuite.core.types import Completion
+from evalsuite.core.types import Completion, Message, ToolCall, Transcript
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
     """One answered model call."""
 
-    model: str  # The model's name.
+    model: str
     messages: tuple[Message, ...]  # The conversation as it was sent.
-    completion: Completion  # The answer.
+    completion: Completion
     seconds: float  # Wall time in seconds, including waits for connections and rate limits.
     number: int = 0  # The call's position in the order of sending, from 1.
 
@@ -93,10 +89,8 @@ class CallLog:
     failures: dict[int, Exception] = field(default_factory=dict)
     # Counter that gives each call its sequence number, in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
-    # The faults that were injected into the case's calls.
-    faults: list[str] = field(default_factory=list)
-    # The spans that the application itself reported.
-    spans: list[TraceSpan] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)  # The faults that were injected into the case's calls.
+    spans: list[TraceSpan] = field(default_factory=list)  # The spans that the application itself reported.
     # The request fields that the application sent and the model did not receive.
     left_out: set[str] = field(default_factory=set)
 
@@ -172,9 +166,8 @@ class CallLog:
             observations = conversation.observations(place)
             for tool_call in completion.tool_calls:
                 seen = observations.get(tool_call.id)
-                yield _make_call_event(
-                    turn, tool_call, self._find_later_result(turn, tool_call) if seen is None else seen
-                )
+                result = self._find_later_result(turn, tool_call) if seen is None else seen
+                yield _make_call_event(turn, tool_call, result)
 
     def _find_later_result(self, turn: int, made: ToolCall) -> str:
         """Find a tool call's result in any later request, because a changed system prompt begins a new conversation.

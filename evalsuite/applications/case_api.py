@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.applications import chat_api, gemini_api, messages_api, responses_api
 from evalsuite.applications.chat_api import (
     BadRequest,
+    ChatRequest,
     HttpAnswer,
     make_chat_stream,
     make_error_answer,
@@ -16,14 +18,10 @@ from evalsuite.applications.chat_api import (
     parse_body,
 )
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.core.types import Message
+from evalsuite.core.types import Completion, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from evalsuite.applications.chat_api import ChatRequest
     from evalsuite.applications.span_receiver import SpanCollector
-    from evalsuite.core.types import Completion
 
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/NAME:generateContent")
 
@@ -57,12 +55,10 @@ class CaseApi:
         stores: bool = True,
     ) -> None:
         self._model = model
-        # Whether responses are stored, so that later requests may refer to them by id.
-        self._stores = stores
+        self._stores = stores  # Whether responses are stored, so that later requests may refer to them by id.
         # Names of request fields that were not sent to the model.
         self._left_out = set() if left_out is None else left_out
-        # Function that returns the model for a requested model name.
-        self._find = find or (lambda _: model)
+        self._find = find or (lambda _: model)  # Function that returns the model for a requested model name.
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
         # Conversations so far, without instructions, by response id, for requests with `previous_response_id`.
@@ -123,11 +119,9 @@ class CaseApi:
     async def _answer_messages_api(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(messages_api.convert_request(body), body.get("model"))
         message = messages_api.make_message_object(completion, name, self._number_answer())
-        return (
-            make_event_stream(messages_api.make_message_events(message))
-            if body.get("stream")
-            else make_json_answer(message)
-        )
+        if body.get("stream"):
+            return make_event_stream(messages_api.make_message_events(message))
+        return make_json_answer(message)
 
     async def _answer_gemini_api(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
         completion, _ = await self._call_model(gemini_api.convert_request(body), name)

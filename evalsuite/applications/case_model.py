@@ -8,26 +8,22 @@ import dataclasses
 import os
 import threading
 import time
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
-from evalsuite.core.types import Message
-from evalsuite.gateway.handle import CaseEffects, ModelHandle, convert_prompt
+from evalsuite.core.types import Completion, Message, Request
+from evalsuite.gateway.handle import CaseAsker, CaseEffects, ModelHandle, convert_prompt
 from evalsuite.gateway.loop import refuse_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping, Sequence
-
     from openai import AsyncOpenAI, OpenAI
 
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
-    from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.faults import FaultInjector
-    from evalsuite.gateway.handle import CaseAsker
-
 
 T = TypeVar("T")
 _making = threading.Lock()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from evalsuite.core.errors import (
     BackendUnavailable,
@@ -17,13 +18,8 @@ from evalsuite.core.errors import (
     SpendLimitReached,
 )
 from evalsuite.core.json_codec import dumps, encode_tool_call
-from evalsuite.core.types import Message
+from evalsuite.core.types import Completion, Message, ToolCall, Usage
 from evalsuite.models.embeddings_format import decode_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.core.types import Completion, ToolCall, Usage
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -45,9 +41,9 @@ class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error o
 class HttpAnswer:
     """An HTTP response for a client."""
 
-    status: int  # HTTP status.
+    status: int
     chunks: tuple[bytes, ...]  # The pieces of the body, in the order of sending.
-    content_type: str = JSON  # The body's media type.
+    content_type: str = JSON
 
     @property
     def headers(self) -> dict[str, str]:
@@ -135,9 +131,9 @@ NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", 
 class ChatRequest:
     """The parsed content of an API request."""
 
-    messages: tuple[Message, ...]  # The conversation.
+    messages: tuple[Message, ...]
     tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
-    params: Mapping[str, Any]  # Generation parameters.
+    params: Mapping[str, Any]
     # Request fields about effort, thoughts or caches, which are not sent to a chat model.
     left_out: tuple[str, ...] = ()
 
@@ -162,11 +158,10 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
 
 def make_chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the complete answer to a request without streaming."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion.text or None, "refusal": None}
+    text = completion.text if completion.text or not completion.tool_calls else None
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if completion.tool_calls:
         message["tool_calls"] = [encode_tool_call(call) for call in completion.tool_calls]
-    else:
-        message["content"] = completion.text
     if completion.reasoning:
         message["reasoning_content"] = completion.reasoning
     choice = {
@@ -208,12 +203,11 @@ def split_text(text: str) -> list[str]:
 
 def format_usage(usage: Usage) -> dict[str, Any]:
     """Convert a usage to token counts under the names of the OpenAI API."""
-    total = usage.prompt_tokens + usage.completion_tokens
     written = {"cache_write_tokens": usage.cache_write_tokens} if usage.cache_write_tokens else {}
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
-        "total_tokens": total,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens} | written,
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }

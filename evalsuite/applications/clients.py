@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -11,8 +12,6 @@ from openai import AsyncOpenAI, OpenAI
 from evalsuite.core.errors import SolverError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
-
     from evalsuite.applications.case_api import CaseApi
     from evalsuite.applications.chat_api import HttpAnswer
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from evalsuite.core.errors import SolverError
 from evalsuite.core.threads import is_async
-from evalsuite.gateway.handle import OF_CASE
+from evalsuite.gateway.handle import CASE_EFFECTS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     async def run_async_function(*args: Any, **kwargs: Any) -> Any:
-        found = OF_CASE.get()
+        found = CASE_EFFECTS.get()
         work = cast("Callable[..., Coroutine[Any, Any, Any]]", function)
         if found is None or not found[0].keeps:
             return await work(*args, **kwargs)
@@ -61,7 +61,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def run_function(*args: Any, **kwargs: Any) -> Any:
-        found = OF_CASE.get()
+        found = CASE_EFFECTS.get()
         if found is None or not found[0].keeps:
             return function(*args, **kwargs)
         effects, loop = found

@@ -12,14 +12,13 @@ import re
 import secrets
 import socket
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from aiohttp import web
 
     from evalsuite.applications.case_api import CaseApi
@@ -53,18 +52,12 @@ class Endpoint:
         direct = ",".join(filter(None, (os.environ.get("NO_PROXY"), "127.0.0.1")))
         return {
             **os.environ,
-            "OPENAI_BASE_URL": self.base_url,
             # Older OpenAI clients read the base URL from `OPENAI_API_BASE`.
-            "OPENAI_API_BASE": self.base_url,
-            "OPENAI_API_KEY": self.api_key,
-            # Omit `/v1`, because Anthropic's clients add it to the base URL themselves.
-            "ANTHROPIC_BASE_URL": self.base_url.removesuffix("/v1"),
-            "ANTHROPIC_API_KEY": self.api_key,
-            "GOOGLE_GEMINI_BASE_URL": self.base_url.removesuffix("/v1"),
-            "GEMINI_API_KEY": self.api_key,
-            "GOOGLE_API_KEY": self.api_key,
-            "NO_PROXY": direct,
-            "no_proxy": direct,
+            **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), self.base_url),
+            # Anthropic's and Gemini's clients add the API's version to the base URL themselves.
+            **dict.fromkeys(("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), self.base_url.removesuffix("/v1")),
+            **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"), self.api_key),
+            **dict.fromkeys(("NO_PROXY", "no_proxy"), direct),
             **self.variables,
             **more,
         }

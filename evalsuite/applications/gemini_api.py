@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, join_parts, read_arguments, refusal, split_text
 from evalsuite.core.json_codec import dumps
-from evalsuite.core.types import Message, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from evalsuite.core.types import Completion
+from evalsuite.core.types import Completion, Message, ToolCall
 
 PATH = re.compile(r"/models/(?P<model>[^:]+):(?P<method>generateContent|streamGenerateContent)")
 SENT: Mapping[str, str] = {

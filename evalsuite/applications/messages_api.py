@@ -6,15 +6,11 @@ Source: the Anthropic API reference, "Messages" and "Streaming Messages".
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, join_parts, read_arguments, refusal, split_text
-from evalsuite.core.types import Message, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from evalsuite.core.types import Completion
+from evalsuite.core.types import Completion, Message, ToolCall
 
 SENT: Mapping[str, str] = {
     "max_tokens": "max_tokens",

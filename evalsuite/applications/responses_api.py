@@ -8,15 +8,12 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, refusal, split_text
 from evalsuite.core.json_codec import dumps
-from evalsuite.core.types import Message, ToolCall
+from evalsuite.core.types import Completion, Message, Role, ToolCall
 from evalsuite.models.responses_format import rename_params
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Role
 
 READ_ELSEWHERE = frozenset(
     {
@@ -26,7 +23,7 @@ READ_ELSEWHERE = frozenset(
         *("store", "metadata"),
     }
 )
-"""Fields that are not sent under their own name, unlike all others."""
+"""Fields that are renamed or interpreted; every other field is sent under its own name."""
 DEFAULTS: Mapping[str, Any] = {"background": False, "truncation": "disabled"}
 """Values that equal the behaviour of chat completions; other values of these fields are refused."""
 LEFT_OUT = frozenset({"client_metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"})
@@ -301,7 +298,7 @@ def make_response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(response["output"]):
         place = {"item_id": item.get("id"), "output_index": index}
-        yield from WRITERS.get(item["type"], _list_added_events)(item, place)
+        yield from EVENT_WRITERS.get(item["type"], _list_added_events)(item, place)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
@@ -334,5 +331,5 @@ def _list_added_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Ite
     yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": item}
 
 
-WRITERS = {"message": _list_text_events, "function_call": _list_call_events}
+EVENT_WRITERS = {"message": _list_text_events, "function_call": _list_call_events}
 """Functions that write the events of an unfinished item, by type; items of other types are written whole."""

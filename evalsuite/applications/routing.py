@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,8 +16,6 @@ from evalsuite.core.errors import SolverError
 from evalsuite.gateway.handle import ROUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from evalsuite.applications.endpoint import Endpoint
 
 HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
-from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
+from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
 from evalsuite.core.errors import SettingsError, SolverError
 
 LARGEST_TRACE = 32 * 2**20  # Maximum bytes of the exports of one case.
@@ -52,7 +52,7 @@ class SpanCollector:
         with self._changing:
             try:
                 is_text = self._add_spans(content)
-            except UNREADABLE as error:
+            except SPAN_ERRORS as error:
                 words = f"{type(error).__name__}: {error}"[:200]
                 self._refusal = self._refusal or f"the application's spans cannot be read: {words}"
                 raise BadRequest(self._refusal) from error
@@ -112,8 +112,7 @@ class SpanCollector:
             del _collectors[number]
 
 
-_collectors: dict[int, SpanCollector] = {}
-"""The collectors of this process by their trace ids."""
+_collectors: dict[int, SpanCollector] = {}  # The collectors of this process by their trace ids.
 
 
 def _patch_span_end() -> None:

@@ -16,7 +16,7 @@ from evalsuite.applications.call_log import LoggedCall, TraceSpan
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
-UNREADABLE = (BadRequest, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+SPAN_ERRORS = (BadRequest, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
 """Exceptions that reading a malformed trace may raise."""
 KEPT = ("gen_ai.", "llm.", "openinference.", "retrieval.", "langsmith.", "request_data", "response_data", "tool.name")
 """Prefixes of the attributes that are read; other attributes, such as HTTP headers, are dropped."""
@@ -33,7 +33,7 @@ EXECUTION_VALUES = {
     ),
     "invoke_agent": ("output.",),
 }
-"""Attributes with arguments and results, by operation; spans of other operations repeat their messages in these."""
+"""Attributes that hold arguments and results, by operation; spans of other operations repeat messages in them."""
 ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""
 LONGEST_NAME = 200  # Maximum characters of a name in a span: its own name, its operation, a tool or an agent.

@@ -11,12 +11,14 @@ import asyncio
 import json
 import time
 import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.batches.server import (
     BatchServer,
+    BatchState,
     Gone,
     copy_error,
     explain_missing_answers,
@@ -26,17 +28,13 @@ from evalsuite.batches.server import (
 )
 from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.gateway.concealment import UNBOUNDED, Vault, make_request_keys
+from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, make_request_keys
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.models.protocol import RateLimited, Transient
+from evalsuite.models.protocol import Backend, RateLimited, Transient
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-
-    from evalsuite.batches.server import BatchState
     from evalsuite.core.types import Completion, Request
     from evalsuite.journal.batches import StoredBatch, StoredBatches
-    from evalsuite.models.protocol import Backend
 
 T = TypeVar("T")
 QUIET = 3.0  # Seconds without a further request after which a batch is sent.
@@ -104,8 +102,7 @@ class BatchBackend:
         self._arrived = asyncio.Event()
         self._under_way: dict[int, BatchState | None] = {}
         self._since: dict[int, float] = {}
-        # Keys of requests in batches that earlier sessions sent.
-        self._earlier: set[str] | None = None
+        self._earlier: set[str] | None = None  # Keys of requests in batches that earlier sessions sent.
         self._tasks: set[asyncio.Task[None]] = set()
         pending.add_sender(self)
 
@@ -116,7 +113,7 @@ class BatchBackend:
         """Wait for the answer in a batch; an earlier session may have sent the batch already."""
         self._resume_earlier_batches()
         # Earlier versions computed a line's key from the request that included the answer limit of `--max-cost`.
-        asked = (UNBOUNDED.get() or request, request)
+        asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
             key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)
         ]

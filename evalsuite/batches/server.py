@@ -6,6 +6,7 @@ Source: the OpenAI API reference, "Files" and "Batch". vLLM's `run-batch` reads 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +15,6 @@ from evalsuite.core.json_codec import dumps
 from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from openai import AsyncOpenAI
 
     from evalsuite.core.types import Completion, Request
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 WINDOW: Literal["24h"] = "24h"  # The only completion window that the API offers.
 MARK = "evalsuite"  # Metadata key of a batch's marker, by which a later session finds the batch.
-OVER = frozenset({"completed", "expired", "cancelled", "failed"})
+ENDED_STATUSES = frozenset({"completed", "expired", "cancelled", "failed"})
 LATEST = 20  # Maximum pages to search for a batch whose id was never received.
 
 
@@ -41,7 +40,7 @@ class BatchState:
     @property
     def over(self) -> bool:
         """Whether the batch has ended, so that the server will add no results."""
-        return self.status in OVER
+        return self.status in ENDED_STATUSES
 
 
 def format_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
@@ -170,7 +169,7 @@ BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
 
 AGAIN = 60.0  # Seconds until a batch that was refused with a code in `BUSY` is sent again.
 WORDS = 500  # Maximum characters of a server's message in an error.
-OF_THE_MODEL = {"code": "model_not_found", "param": "body.model"}
+MODEL_ERROR_FIELDS = {"code": "model_not_found", "param": "body.model"}
 """Fields of an error that concerns the whole batch, because all its lines name the same model."""
 
 
@@ -235,7 +234,7 @@ def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
 
 
 def _is_model_refused(state: BatchState) -> bool:
-    return any(error.get(field) == value for error in state.errors for field, value in OF_THE_MODEL.items())
+    return any(error.get(field) == value for error in state.errors for field, value in MODEL_ERROR_FIELDS.items())
 
 
 def _explain_failure(state: BatchState, about: str) -> Exception:

@@ -12,7 +12,8 @@ import sys
 import tarfile
 import tempfile
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -26,13 +27,11 @@ from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from evalsuite.core.declarations import Declarations
     from evalsuite.output.reports.write import RunReport
 
-TETHERED = (sys.executable, "-m", "evalsuite.clusters.tethered")
-BETWEEN_READS = 0.5  # Seconds between two polls for new records.
+TETHERED_PYTHON = (sys.executable, "-m", "evalsuite.clusters.tethered")
+POLL_PAUSE = 0.5  # Seconds between two polls for new records.
 TAIL = 20_000  # Characters of a session's output that are kept, from its end.
 
 
@@ -76,7 +75,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
 def _make_command(job: ShardJob, folder: Path) -> list[str]:
     return [
         # End the session with the node's worker, because an orphaned session would continue to pay for calls.
-        *TETHERED,
+        *TETHERED_PYTHON,
         *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
         *(f"--reports={folder.parent}", f"--run={folder.name}"),
@@ -99,7 +98,7 @@ def _send_new_records(process: subprocess.Popen[bytes], journal: Path, send: Cal
             send(lines)
         if ended:
             return
-        time.sleep(BETWEEN_READS)
+        time.sleep(POLL_PAUSE)
 
 
 def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
@@ -108,16 +107,10 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     if not journal.is_file():
         return [], number
     try:
-        database = Database(journal, read_only=True)
+        with closing(Database(journal, read_only=True)) as database:
+            rows = database.read_rows("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
     except RunError:
-        # Return no records yet, because the session has not finished creating the journal.
-        return [], number
-    try:
-        rows = database.read_rows("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
-    except RunError:
-        rows = []
-    finally:
-        database.close()
+        rows = []  # The session may not have finished creating the journal.
     return [record for _, record in rows], rows[-1][0] if rows else number
 
 
@@ -151,7 +144,7 @@ def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator
     Functions named as models are imported from `root`.
     """
     # The gateway must not outlive a killed driver, because the gateway would keep its store locked.
-    command = [*TETHERED, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
+    command = [*TETHERED_PYTHON, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
     process = subprocess.Popen(  # noqa: S603 - the user's own options
         command, cwd=root, stdout=subprocess.PIPE, text=True
     )
@@ -233,7 +226,7 @@ class ShardedRun:
 RETRIES = 5  # Maximum number of times that a shard is run again after its node has died.
 CONNECT = 10.0  # Seconds within which the cluster must accept a connection.
 BETWEEN_LOOKS = 1.0  # Seconds between two polls for results.
-LEFT_BEHIND = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
+EXCLUDED_FILES = ["reports", "**/reports", ".git", ".venv", "**/__pycache__", "*.sqlite", "*.sqlite-*"]
 """Files that are not copied to the nodes."""
 
 
@@ -255,10 +248,9 @@ class RayCluster:
             import ray
         except ImportError as error:
             raise BackendUnavailable("evalsuite ray needs Ray: pip install 'evalsuite[ray]'") from error
-        # Ray's types are incomplete.
-        self._ray: Any = ray
+        self._ray: Any = ray  # Ray's types are incomplete.
         self._cpus = cpus
-        environment: dict[str, Any] = {"working_dir": str(root), "excludes": LEFT_BEHIND}
+        environment: dict[str, Any] = {"working_dir": str(root), "excludes": EXCLUDED_FILES}
         if packages:
             _require_installers()
             environment["pip"] = list(packages)

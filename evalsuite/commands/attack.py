@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +15,12 @@ from evalsuite.commands import add_arguments, require_suite, run_program
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.decisions.gates import Gate, name_other_metric
+from evalsuite.decisions.gates import name_other_metric, read_gates
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_run_folder
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from evalsuite.plugin.mutants import Mutant
     from evalsuite.results.runs import Run
@@ -90,7 +90,7 @@ class _AttackReplays:
         """Tell whether a fault applies: some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if name == "mistyped":
-            return any(gate.metric != "*" for gate in self._list_gates())
+            return any(gate.metric != "*" for gate in read_gates(self.run_))
         if name == "flattered":
             best = self._find_best_scores()
             return any(value != best[metric] for row in rows for metric, value in row.scores.items())
@@ -99,7 +99,7 @@ class _AttackReplays:
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
         """Make the session's arguments for a fault: the fault's options and, for the fault `chosen`, a case's id."""
         if name == "mistyped":
-            return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in self._list_gates())
+            return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in read_gates(self.run_))
         return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
 
     def run_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
@@ -151,11 +151,6 @@ class _AttackReplays:
                     choose = min if self.run_.lower_is_better(name, metric) else max
                     best[metric] = choose(best.get(metric, value), value)
         return best
-
-    def _list_gates(self) -> tuple[Gate, ...]:
-        from evalsuite.decisions.gates import read_gates
-
-        return read_gates(self.run_)
 
     def _find_baselines(self) -> Iterator[Path]:
         for name in self.run_.info.get("settings", {}).get("baseline") or ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,7 +19,6 @@ from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evalsuite.results.tally import Row
 
@@ -73,10 +73,8 @@ def run_diff(options: argparse.Namespace) -> int:
     before, after = (load_run(find_run_folder(options.reports, name)) for name in (options.first, options.second))
     changes = find_changes(before, after)
     for change in changes[: options.most]:
-        sys.stdout.write(
-            escape_for_terminal(f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}")
-            + "\n"
-        )
+        line = f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}"
+        sys.stdout.write(f"{escape_for_terminal(line)}\n")
         if options.answers:
             block = format_case_block(after.read(change.case))
             sys.stdout.write(f"{add_baseline_answer(block, before.read(change.case))}\n\n")
@@ -135,7 +133,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
 
 
 T = TypeVar("T")
-DRIFTED = 11  # The exit status if the newest release has drifted from a reference; regressions have the same status.
+DRIFT_STATUS = 11  # Exit status if the newest release has drifted from a reference; also that of regressions.
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +150,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Write the history; return `DRIFTED` if the newest release has drifted from a reference, otherwise 0."""
+    """Write the history; return `DRIFT_STATUS` if the newest release has drifted from a reference, otherwise 0."""
     from evalsuite.decisions.history import track_metrics
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.output.page.write import COMPARISON
@@ -168,7 +166,7 @@ def run_history(options: argparse.Namespace) -> int:
     sys.stdout.write(
         f"{convert_for_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
     )
-    return DRIFTED if latest else 0
+    return DRIFT_STATUS if latest else 0
 
 
 def _load_releases(options: argparse.Namespace) -> list[Run]:

@@ -20,7 +20,7 @@ from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import write_count
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
 from evalsuite.output.paper import format_latex_table, write_paper
-from evalsuite.output.reports.compare import GLANCE, compare_runs, make_run_labels
+from evalsuite.output.reports.compare import GLANCE_TITLE, compare_runs, make_run_labels
 from evalsuite.output.reports.plots import can_draw
 from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
@@ -99,7 +99,7 @@ def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
     tables = [
         format_latex_table(block, "Benchmarks with 95% intervals.")
         for section in sections
-        if section.title == GLANCE
+        if section.title == GLANCE_TITLE
         for block in section.blocks
         if isinstance(block, Table)
     ]

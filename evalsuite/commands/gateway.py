@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Container
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -22,8 +23,6 @@ from evalsuite.core.settings import OPTIONS, read_settings
 from evalsuite.service.clients import PORT
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from evalsuite.clusters.sharded_run import RayCluster
 
 SHARED = (

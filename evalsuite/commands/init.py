@@ -52,7 +52,7 @@ PYTEST_FILES = {
 }
 """The files that may contain pytest's settings, in pytest's order of search, each with its section."""
 
-ALWAYS = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
+PYTEST_INI_NAMES = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
 """Files from which pytest reads its settings even if they are empty."""
 
 
@@ -154,7 +154,7 @@ def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
             there = dict(parser[section]) if present else {}
     except (tomllib.TOMLDecodeError, configparser.Error, AttributeError, TypeError):
         there, present = {}, section in text
-    if not present and file.name not in ALWAYS:
+    if not present and file.name not in PYTEST_INI_NAMES:
         return None
     gated = any(name in {"evalsuite_gate", "evalsuite_gates"} for name in there)
     return PytestFile(shown / file.name, section, gated)

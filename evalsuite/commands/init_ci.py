@@ -21,8 +21,7 @@ from evalsuite.results.run_folders import RunFolder
 BASELINE = "evals/baseline"
 """The folder of the first baseline, relative to the project's root. Git often ignores `reports/`."""
 
-
-AGAINST = (f"--baseline={BASELINE}", "--gate=* no worse than baseline")
+BASELINE_OPTIONS = (f"--baseline={BASELINE}", "--gate=* no worse than baseline")
 """Options that compare the workflow's run with the baseline; the job fails if too few cases could show a loss."""
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
@@ -215,7 +214,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
             comment=f"{evalsuite} gate comment reports/pr",
         )
 
-    compared = fill_template(*AGAINST) if (root / BASELINE).is_dir() else fill_template()
+    compared = fill_template(*BASELINE_OPTIONS) if (root / BASELINE).is_dir() else fill_template()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == fill_template() != compared:
         # Replace the workflow that an earlier call wrote when no baseline existed.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label")
-BY_SPREAD = 0.25  # Weight of the judges' disagreement in a case's sampling probability; 0 ignores it.
+SPREAD_WEIGHT = 0.25  # Weight of the judges' disagreement in a case's sampling probability; 0 ignores it.
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +120,7 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     if count >= len(spreads) or not total:
         chosen = random.sample(range(len(spreads)), min(count, len(spreads)))
         return dict.fromkeys(chosen, len(spreads) / len(chosen))
-    wanted = [(1 - BY_SPREAD) + BY_SPREAD * spread * len(spreads) / total for spread in spreads]
+    wanted = [(1 - SPREAD_WEIGHT) + SPREAD_WEIGHT * spread * len(spreads) / total for spread in spreads]
     certain: set[int] = set()
     while True:
         free = [at for at in range(len(spreads)) if at not in certain]
@@ -245,11 +245,8 @@ class _SheetQuestion:
         sections = [("question", format_conversation(sample.input)), *right, ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
             criteria = scorer.criteria or read_criteria(sample)
-            question, sections, media = (
-                scorer.write_question(sample),
-                scorer.make_sections(*case),
-                list(scorer.list_media(*case)),
-            )
+            question, media = scorer.write_question(sample), list(scorer.list_media(*case))
+            sections = scorer.make_sections(*case)
             low, high = criteria.worst, criteria.best
             choices = choices if isinstance(criteria, YesNo) else _list_scale_points(criteria)
         elif isinstance(scorer, JudgeScorer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -35,8 +36,6 @@ from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
     from evalsuite.gateway.gateway import Gateway
@@ -201,10 +200,9 @@ class _JudgeCalls:
         if not is_plausible_change(kind, text, changed):
             return None
         check = YesNo(SAME)
+        asked = f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_request()}"
         try:
-            same = check.read_answer(
-                await self._ask(f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_request()}")
-            )
+            same = check.read_answer(await self._ask(asked))
         except ValueError:
             return None
         return changed if (same.value == 1.0) == (kind in TRICKS) else None
@@ -343,9 +341,8 @@ def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
     """Exchange an answer and its rival, so that the judge sees the two answers in the opposite order."""
     sample, transcript = case
     answer, other = scorer.make_judged_input(*case).answers
-    return replace(sample, metadata={**sample.metadata, rival: answer}), replace_text(
-        transcript, transcript.answer, other
-    )
+    exchanged = replace(sample, metadata={**sample.metadata, rival: answer})
+    return exchanged, replace_text(transcript, transcript.answer, other)
 
 
 def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
@@ -33,8 +35,6 @@ from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
-    from pathlib import Path
 
     from evalsuite.output.reports.judges.certificate import JudgeResults
 

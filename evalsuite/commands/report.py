@@ -7,7 +7,9 @@ import shlex
 import sys
 import time
 import webbrowser
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import add_arguments, make_declarations, print_lines
@@ -21,8 +23,6 @@ from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from evalsuite.core.types import Record
     from evalsuite.output.reports.write import RunReport

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,6 @@ from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
 
     from evalsuite.core.declarations import Declarations
     from evalsuite.journal.journal import Journal
@@ -138,7 +138,7 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
             # The user may have named the baseline's folder, or a file in this folder.
-            yield from (part for part in Path(name).parts[-2:])
+            yield from Path(name).parts[-2:]
 
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,7 +153,6 @@ def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
 def run_verify(options: argparse.Namespace) -> int:
     """Print each check and its result; return 1 if a file of the run contradicts the journal, otherwise 0."""
     from evalsuite.commands.export import unpack_bundle
-    from evalsuite.results.run_folders import RunFolder, find_run_folder
 
     bundle, declarations = Path(options.name), make_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
@@ -183,10 +182,8 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.list_damaged_keys()
-    yield (
-        write_count(len(journal.answers), "answer"),
-        f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else "",
-    )
+    fault = f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else ""
+    yield write_count(len(journal.answers), "answer"), fault
     open_calls = journal.database.read_row("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
     yield f"sessions: {len(journal.list_sessions())}; calls that were sent and never ended: {open_calls}", ""
 
@@ -208,7 +205,6 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
     """Check `summary.json` and the report's headline against a new report, which is computed from the records."""
     from evalsuite.output.reports.write import format_heading, make_report, summarise_run
-    from evalsuite.results.run_folders import REPORT
     from evalsuite.results.runs import load_run
 
     report = make_report(load_run(folder, declarations))

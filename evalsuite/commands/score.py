@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from evalsuite.samples.files import READERS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
     from evalsuite.metrics.tables import Format, TableScore
     from evalsuite.output.reports.section import Table
@@ -129,8 +129,7 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     means = [sum(column) / len(scored) for column in zip(*(_list_numbers(score) for _, score in scored), strict=True)]
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
-    for name, numbers in [*((name, _list_numbers(score)) for name, score in scored), ("mean", means)]:
-        value, content, form = numbers
+    for name, (value, content, form) in [*((name, _list_numbers(score)) for name, score in scored), ("mean", means)]:
         write(f"{replace_control_characters(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
     write("\n")
     for signature in dict.fromkeys(score.signature for _, score in scored):
@@ -184,9 +183,8 @@ def _run_agreement(options: argparse.Namespace) -> int:
         raise SettingsError(f"{left_out} of {left_out} outputs have no readable table")
     if options.plot and options.plot.suffix not in PICTURES:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
-    title = f"Agreement with people: {write_count(len(rated), 'output')}" + (
-        f", {left_out} unreadable left out" if left_out else ""
-    )
+    title = f"Agreement with people: {write_count(len(rated), 'output')}"
+    title += f", {left_out} unreadable left out" if left_out else ""
     values = compute_metrics(rated)
     if options.model:
         values |= judge_tables(rated, select_model_settings(vars(options)), options.judgements)

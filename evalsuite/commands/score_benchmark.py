@@ -86,9 +86,8 @@ async def _compare_verdicts(options: argparse.Namespace, bound: BoundBenchmark) 
             compared.verdicts += 1
             if abs(ours - theirs) > TOLERANCE:
                 reason = f" ({note})" if note else ""
-                compared.differences.append(
-                    f"{sample.id}, {name}: {ours:g} here{reason}, {theirs:g} there; {verdict.place}"
-                )
+                shown = f"{ours:g} here{reason}, {theirs:g} there; {verdict.place}"
+                compared.differences.append(f"{sample.id}, {name}: {shown}")
     return compared
 
 

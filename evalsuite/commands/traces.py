@@ -14,7 +14,7 @@ from typing import Any
 
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
-from evalsuite.applications.spans import UNREADABLE, list_spans, read_span
+from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
 from evalsuite.commands import add_arguments, make_declarations, require_suite
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
@@ -90,7 +90,7 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
                 yield from _convert_run_record(item)
             else:
                 yield from _convert_chat(item, f"{path.stem}-{number}")
-        except UNREADABLE as error:
+        except SPAN_ERRORS as error:
             found = f"what cannot be read ({type(error).__name__}: {str(error)[:200]})"
             raise DatasetError(path, where, found, EXPECTED) from error
     for trace, members in spans.items():

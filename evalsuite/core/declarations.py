@@ -153,12 +153,8 @@ def _require_declaration(root: Path, file: Path, place: str, function: Sequence[
         raise SettingsError(f"{file} cannot be read: {error}") from error
     for name in function[:-1]:
         body = [part for node in body if isinstance(node, ast.ClassDef) and node.name == name for part in node.body]
-    for node in body:
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != function[-1]:
-            continue
-        if any(map(_is_benchmark_decorator, node.decorator_list)):
-            return
-    raise SettingsError(f"{place} declares no benchmark any more")
+    if not any(_list_decorators(node for node in body if getattr(node, "name", "") == function[-1])):
+        raise SettingsError(f"{place} declares no benchmark any more")
 
 
 def is_benchmark_declared(file: Path, name: str) -> bool:

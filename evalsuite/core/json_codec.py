@@ -85,29 +85,19 @@ def encode_tool_call(call: ToolCall) -> Plain:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
+COUNTS = ("calls", "prompt_tokens", "completion_tokens", "cost")
 RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
 def encode_usage(usage: Usage) -> Plain:
     """Convert usage to an object; counts that servers rarely send are left out if they are 0."""
     rare = {name: count for name in RARE_COUNTS if (count := getattr(usage, name))}
-    return rare | {
-        "calls": usage.calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cost": usage.cost,
-    }
+    return rare | {name: getattr(usage, name) for name in COUNTS}
 
 
 def decode_usage(plain: Mapping[str, Any]) -> Usage:
     """Read what `encode_usage` wrote."""
-    return Usage(
-        plain["calls"],
-        plain["prompt_tokens"],
-        plain["completion_tokens"],
-        plain["cost"],
-        *(plain.get(name, 0) for name in RARE_COUNTS),
-    )
+    return Usage(*(plain[name] for name in COUNTS), *(plain.get(name, 0) for name in RARE_COUNTS))
 
 
 def encode_request(request: Request) -> Plain:
@@ -165,16 +155,12 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
         usage=decode_usage(plain["usage"]),
         logprobs=None
         if logprobs is None
-        else tuple(TokenLogprob(token, logprob, _convert_top_logprobs(top)) for token, logprob, top in logprobs),
+        else tuple(TokenLogprob(token, logprob, tuple(map(tuple, top))) for token, logprob, top in logprobs),
         embeddings=tuple(plain.get("embeddings", ())),
         facts=plain.get("facts", {}),
         response=plain.get("response", {}),
         seconds=plain.get("seconds", 0.0),
     )
-
-
-def _convert_top_logprobs(top: Any) -> tuple[tuple[str, float], ...]:
-    return tuple((token, logprob) for token, logprob in top)
 
 
 def encode_transcript(transcript: Transcript) -> Plain:
@@ -233,11 +219,8 @@ def _make_reader(shape: Any) -> TypeAdapter[Any]:
 def record_schema() -> Plain:
     """Describe a line of `records.jsonl` as a JSON Schema, with descriptions from the types' docstrings."""
     schema = _make_record_reader().json_schema()
-    for described, plain in (
-        (Record, schema),
-        (Transcript, schema["$defs"]["Transcript"]),
-        (Usage, schema["$defs"]["Usage"]),
-    ):
+    for described in (Record, Transcript, Usage):
+        plain = schema["$defs"].get(described.__name__, schema)
         plain["description"], words = _split_docstring(described)
         for name, text in words.items():
             plain["properties"][name]["description"] = text
@@ -265,7 +248,7 @@ WRITTEN = ("tags", "scores", "error", "usage", "seconds")
 def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
-        if argument["name"] == "usage":  # Require usage, because records without it would seem free.
+        if argument["name"] == "usage":  # Require usage, because a record without usage would seem free.
             argument["schema"] = argument["schema"]["schema"]
     return schema
 

@@ -97,8 +97,7 @@ def parse_value(option: Option, given: Any) -> Any:
         value = option.kind(given)
     except (TypeError, ValueError):
         value = None
-    numeric = option.kind in {int, float}
-    if value is None or (numeric and not float(value) >= option.least):
+    if value is None or (option.kind is not str and not float(value) >= option.least):
         kind = "a whole number" if option.kind is int else "a number"
         raise SettingsError(f"{option.shown_name} {given}: not {kind} of at least {option.least:g}")
     return value

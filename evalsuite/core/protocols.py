@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evalsuite.core.types import Completion, Message, Metric, Sample, Score, Transcript
     from evalsuite.output.reports.section import Section
     from evalsuite.results.tally import Estimate, RunView, Tally
@@ -112,8 +111,7 @@ class Setup:
         model: the model's name as the user wrote it.
         judge: the judge model; None if the run has no judge.
         judge_base_url: the judge's address, if not the backend's usual one.
-        reports: the folder that contains all runs, for files that outlive one run; None if nothing may be
-            written.
+        reports: the folder of all runs, for files that outlive one run; None if nothing may be written.
         data: the benchmark's own folder below `--data`; None means the shipped samples.
         modes: the modes chosen with `--mode`, or the benchmark's defaults; empty only if the benchmark has no modes.
         seed: the seed of every random choice.
@@ -152,8 +150,7 @@ class Benchmark:
         modes: names of the modes, each with a description of one line.
         default_modes: modes that run without `--mode`.
         report: makes the benchmark's section for one run, or for several runs side by side.
-        primary: the main metric for overviews and for ranking cases, where higher is better; None selects the
-            first score by name.
+        primary: the main metric for overviews and ranking, where higher is better; None: the first score by name.
         derived: named metrics that are not means over cases (a kappa, a correlation), for gates and tables.
         metrics: range and direction of scores and derived metrics that the scorers do not declare, by name or
             pattern (`accuracy*`).

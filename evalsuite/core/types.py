@@ -43,7 +43,7 @@ class AtLeast:
 
 Count = Annotated[int, AtLeast(0)]
 Amount = Annotated[float, AtLeast(0)]
-AS_WRITTEN = {"strict": True, "allow_inf_nan": False}
+STRICT_CONFIG = {"strict": True, "allow_inf_nan": False}
 """Settings with which pydantic reads these types: it converts no value, and it accepts only finite numbers."""
 
 
@@ -214,7 +214,7 @@ class Usage:
         reasoning_tokens: tokens of reasoning among `completion_tokens`.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT_CONFIG
 
     calls: Count = 0
     prompt_tokens: Count = 0
@@ -318,7 +318,7 @@ class Transcript:
         facts: small plain data by which reports group or count cases (turns taken, reason for ending).
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT_CONFIG
 
     answer: str
     messages: tuple[Message, ...] = ()
@@ -420,7 +420,7 @@ class Record:
             and `params` are the first request's, and `requests` covers all requests.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = AS_WRITTEN
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT_CONFIG
 
     case: str
     benchmark: str

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.option_values import INCOMPARABLE
 from evalsuite.decisions.comparison import (
     BaselineComparison,
+    ComparedMetric,
     ComparisonRules,
     ScoreFlip,
+    ScorePair,
+    SharedQuestions,
     find_declaration,
     find_gate_margin,
     list_slices,
@@ -21,16 +25,12 @@ from evalsuite.decisions.comparison import (
 from evalsuite.decisions.measured import select_cases
 from evalsuite.results.judge_labels import compute_accuracy, is_canary, read_signatures
 from evalsuite.results.run_folders import list_changed_files
-from evalsuite.results.runs import get_failure
+from evalsuite.results.runs import Run, get_failure
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from evalsuite.core.types import Metric
-    from evalsuite.decisions.comparison import ComparedMetric, ScorePair, SharedQuestions
     from evalsuite.decisions.gates import Gate
-    from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority
 
 
@@ -72,7 +72,7 @@ def _compare_with_baseline(
     }
     compared: list[tuple[ComparedMetric, NonInferiority]] = []
     flips: list[ScoreFlip] = []
-    not_compared = {f"{name}.*": GONE for name in _list_missing_benchmarks(baseline, run, gates)}
+    not_compared = {f"{name}.*": NO_CASES for name in _list_missing_benchmarks(baseline, run, gates)}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
     for subject in list_subjects(run, gates, rules):
@@ -109,7 +109,9 @@ def _compare_with_baseline(
     return against, compared
 
 
-GONE = "this run has no case of it, although both collected the same paths; promote a newer baseline if that is meant"
+NO_CASES = (
+    "this run has no case of it, although both collected the same paths; promote a newer baseline if that is meant"
+)
 
 
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
@@ -255,7 +257,7 @@ def _group_signature_changes(common: SharedQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-SURELY = 0.05  # The share of canaries (fixed answers) judged differently beyond which the judge has changed.
+LARGEST_CANARY_CHANGE = 0.05  # If a larger share of canaries (fixed answers) is judged differently, the judge changed.
 
 
 def list_judge_drifts(baseline: Run, run: Run) -> list[str]:
@@ -279,7 +281,7 @@ def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: s
             continue
         difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged differently than in {baseline}"
         accuracy = _describe_agreement(before, now)
-        if count_interval(changed, len(pairs)).low > SURELY:
+        if count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
             yield f"{difference}{accuracy}: the judge has changed, so a difference is not the model's alone"
         else:
             yield f"{difference}{accuracy}, which is within what a judge may vary"

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from evalsuite.core.types import SHARE, Metric
-from evalsuite.decisions.gates import GateDecision
+from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
 from evalsuite.decisions.measured import MOST_GROUPS, PASS_RATE, get_score
 from evalsuite.results.built_in import RESOURCES
 from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.decisions.gates import Gate, GateOutcome
     from evalsuite.results.runs import Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
-    Compute = Callable[[Tally], Estimate | None]
-
-
+Compute: TypeAlias = "Callable[[Tally], Estimate | None]"
 SAME_QUESTION = ("input", "target")  # Fingerprints that must be equal for two cases to be the same question.
-TOLD_APART = ("prompt", "params", "scorers", "faults", "judge", "user", "programs")
+REPORTED_FINGERPRINTS = ("prompt", "params", "scorers", "faults", "judge", "user", "programs")
 """Fingerprints whose changes are reported as further differences between the runs besides the model."""
 
 
@@ -58,7 +54,7 @@ class SharedQuestions:
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
     replaced: tuple[Question, ...] = ()  # Questions with the same name but different content in the runs.
-    # For each fingerprint in `TOLD_APART` (such as prompt or judge), the number of questions for which the runs differ.
+    # For each fingerprint in `REPORTED_FINGERPRINTS`, the number of questions for which the runs differ.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def list_pairs(self, metric: str) -> list[ScorePair]:
@@ -93,7 +89,6 @@ class SharedQuestions:
         return sum(_compute_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
     def list_scores(self, metric: str) -> list[float]:
-        """List all scores of the shared questions in both runs."""
         return [
             score
             for question in self.shared
@@ -145,7 +140,7 @@ def pair_questions(before: Tally, after: Tally) -> SharedQuestions:
             replaced.append(question)
             continue
         shared.append(question)
-        changed.update(_list_differences(first, other, TOLD_APART))
+        changed.update(_list_differences(first, other, REPORTED_FINGERPRINTS))
     return SharedQuestions(old, new, tuple(shared), tuple(replaced), changed)
 
 
@@ -235,8 +230,7 @@ class BaselineComparison:
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
-    # Descriptions of how the runs differ beyond the model, by benchmark.
-    changed: Sequence[str] = ()
+    changed: Sequence[str] = ()  # Descriptions of how the runs differ beyond the model, by benchmark.
     unscored: Sequence[str] = ()  # One line per metric for which errors left questions without a score.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
     slices: Sequence[ComparedSlice] = ()  # Comparisons on questions with one value of a tag, greatest losses first.
@@ -313,7 +307,6 @@ class BaselineComparison:
         return decisions
 
     def list_remarks(self) -> list[str]:
-        """List further remarks about the comparison."""
         return [*self.changed, *self.unscored]
 
 
@@ -348,7 +341,7 @@ def list_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None
 def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):
-            # Leave out canaries, because their answers are fixed, so that only a changed judge can change their scores.
+            # Leave out canaries: their answers are fixed, so only a changed judge can change their scores.
             continue
         # Leave out gates of the form `* no worse than RUN`, because they do not add metrics to the comparison.
         own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]

@@ -16,11 +16,15 @@ confidence uses only the first epoch of each sample, and waits for the end of th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from evalsuite.decisions.comparison import (
+    BaselineComparison,
+    ComparedMetric,
+    ComparisonRules,
     find_declaration,
     find_gate_margin,
     group_by_question,
@@ -30,9 +34,6 @@ from evalsuite.decisions.comparison import (
 from evalsuite.decisions.measured import PASS_RATE, get_score, is_selected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules
     from evalsuite.decisions.gates import Gate, GateDecision
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row
@@ -290,7 +291,6 @@ class EarlyDecisions:
 
     @property
     def cases(self) -> int:
-        """Count the added cases."""
         return len(self._seen)
 
     def add_case(self, benchmark: str, row: Row) -> None:

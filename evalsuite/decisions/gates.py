@@ -23,6 +23,7 @@ import math
 import operator
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -30,18 +31,14 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import describe_estimates, write_count
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, list_tags, select_cases
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, Measured, list_tags, select_cases
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimates, find_built_in_metric
 from evalsuite.results.judge_labels import explain_unmeasured
-from evalsuite.results.tally import UNMEASURED, Estimate
+from evalsuite.results.tally import UNMEASURED, Estimate, Row, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from evalsuite.core.types import Metric
-    from evalsuite.decisions.measured import Measured
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row, Tally
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -62,7 +59,7 @@ CONDITION = re.compile(
 )
 CONFIDENCE = re.compile(r"\s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*")
 UNITS = {"%": 0.01, "ms": 0.001}  # Factors that convert units to the metric's own scale; 1 for other units.
-SLIPS = {
+FREQUENT_MISTAKES = {
     "=>": ">=",
     "=<": "<=",
     r"(is )?at least": ">=",
@@ -102,7 +99,6 @@ class Gate:
         return self.comparison.startswith(">") or (self.comparison == NO_WORSE and self.metric not in RESOURCES)
 
     def covers(self, benchmark: str) -> bool:
-        """Tell whether the gate applies to a benchmark."""
         return self.benchmark in {"*", benchmark}
 
     def is_met_by(self, estimate: Estimate) -> bool:
@@ -165,7 +161,7 @@ def name_other_metric(text: str) -> str:
 
 def _suggest_correction(text: str) -> str:
     """Suggest a gate's text with one frequent mistake corrected; empty if no correction gives a valid gate."""
-    for pattern, right in SLIPS.items():
+    for pattern, right in FREQUENT_MISTAKES.items():
         near = re.sub(pattern, right, text)
         subject = SUBJECT.match(near) if near != text else None
         condition = CONDITION.match(near, subject.end()) if subject else None
@@ -245,7 +241,7 @@ def suggest_names(name: str, candidates: Iterable[str]) -> str:
 
 
 GateOutcome = Literal["met", "missed", "no data", "too many errors"]
-UNAFFORDABLE = ("skipped", SpendLimitReached.__name__)
+SKIPPED_OVER_BUDGET = ("skipped", SpendLimitReached.__name__)
 """Outcome and cause of a case that --until-decided skipped because the spending limit was reached."""
 
 ROUNDING = 1e-12  # Relative width below which an interval counts as a single point, because of rounding errors.
@@ -344,7 +340,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
     if not gate.is_met_by(estimate):
         return GateDecision(gate, subject, "missed", estimate)
     met = GateDecision(gate, subject, "met", estimate, _warn_of_direction(gate, measured.declared.get(metric)))
-    missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != UNAFFORDABLE]
+    missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET]
     return _decide_with_missing(gate, met, metric, measured, cases, missing) if missing else met
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.comparison import ComparisonRules, list_subjects
-from evalsuite.decisions.gates import read_gates
+from evalsuite.decisions.comparison import ComparedMetric, ComparisonRules, list_subjects
+from evalsuite.decisions.gates import Gate, read_gates
 from evalsuite.decisions.measured import Measured, select_cases
 from evalsuite.decisions.quarantine import drop_quarantined, read_run_quarantine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from evalsuite.decisions.comparison import ComparedMetric
-    from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Estimate
     from evalsuite.stats import NonInferiority
@@ -137,7 +134,7 @@ def _describe_release(
     )
 
 
-SAME_ASK = ("input", "target", "prompt", "params", "scorers", "judge", "user")
+REQUEST_FINGERPRINTS = ("input", "target", "prompt", "params", "scorers", "judge", "user")
 """Fingerprints that must be equal for two outcomes to count as repetitions of the same question."""
 
 
@@ -163,7 +160,7 @@ def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
     for run in runs:
         for benchmark, bench in run.benchmarks.items():
             for row in bench.tally:
-                ask = (row.fingerprints.get(name, "") for name in SAME_ASK)
+                ask = (row.fingerprints.get(name, "") for name in REQUEST_FINGERPRINTS)
                 key = (str(run.info.get("model")), benchmark, row.sample, *ask)
                 outcomes.setdefault(key, Counter())[row.outcome] += 1
     flaky = [

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partialmethod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalsuite.core.types import ASSERTS
+from evalsuite.core.types import ASSERTS, Metric, Outcome
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, estimate_mean_amount
-from evalsuite.results.runs import get_failure
-from evalsuite.results.tally import Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from evalsuite.core.types import Metric, Outcome
-    from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate, Row
+from evalsuite.results.runs import Run, get_failure
+from evalsuite.results.tally import Estimate, Row, Tally
 
 MOST_GROUPS = 60
 """Maximum recomputations of a derived metric for the jackknife; more clusters are combined into this many groups."""

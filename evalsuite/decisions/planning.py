@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import ScorePair, find_declaration, group_by_question, list_subjects, pair_questions
+from evalsuite.decisions.comparison import (
+    ComparedMetric,
+    Compute,
+    ScorePair,
+    SharedQuestions,
+    find_declaration,
+    group_by_question,
+    list_subjects,
+    pair_questions,
+)
 from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.results.built_in import RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from evalsuite.decisions.comparison import ComparedMetric, Compute, SharedQuestions
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row, Tally

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
@@ -23,9 +25,6 @@ from evalsuite.decisions.gates import suggest_names
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.results.runs import Run
 
 KEYS = ("benchmark", "sample", "reason", "until")

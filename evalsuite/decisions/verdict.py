@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import NEVER_EXCUSED
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_accepted_changes
 from evalsuite.core.phrases import write_count
-from evalsuite.core.types import ASSERTS
+from evalsuite.core.types import ASSERTS, Outcome
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules
 from evalsuite.decisions.early_stops import (
@@ -29,15 +30,8 @@ from evalsuite.decisions.measured import PASS_RATE, Measured, group_repeated_sam
 from evalsuite.decisions.quarantine import drop_quarantined, list_quarantine_remarks, read_run_quarantine
 from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores
 from evalsuite.results.run_folders import explain_interruption
-from evalsuite.results.runs import get_failure
-from evalsuite.results.tally import Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.core.types import Outcome
-    from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Estimate
+from evalsuite.results.runs import Run, get_failure
+from evalsuite.results.tally import Estimate, Tally
 
 
 class Status(IntEnum):
@@ -62,9 +56,8 @@ class Verdict:
     counts: Mapping[Outcome, int]
     # One line per cause of the run's own errors, which nothing excuses; these lines also come first in `reasons`.
     faults: tuple[str, ...] = ()
-    against: Sequence[
-        BaselineComparison
-    ] = ()  # The comparisons with the baselines, in the order in which the user named them.
+    # The comparisons with the baselines, in the order in which the user named them.
+    against: Sequence[BaselineComparison] = ()
     shortened: str = ""  # The reason why some cases were left out intentionally; empty if none were left out.
     asides: tuple[str, ...] = ()  # Further notes about the comparisons and the run.
     # Hash of 16 hexadecimal digits, which is equal for two verdicts with the same content and cases. The comment,
@@ -83,7 +76,7 @@ class Verdict:
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
 
-PAYERS: Mapping[str, tuple[str, ...]] = {
+PAYING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "cost": ("model",),
     "judge_cost": ("judge_model",),
     "simulator_cost": ("user_model", "judge_model"),
@@ -93,7 +86,7 @@ PAYERS: Mapping[str, tuple[str, ...]] = {
 
 UNDECIDED = "undecided against the baseline, with enough cases to decide"
 NOT_DECIDED = "not decided: "
-WITHOUT_GATES = "; run them all, or add --partial to let the cases alone decide"
+RUN_ALL_HINT = "; run them all, or add --partial to let the cases alone decide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +112,7 @@ def _explain_incomplete(findings: _VerdictFacts) -> Iterator[str]:
     if settings.get("partial") and settings.get("decides"):
         yield "it was run with --partial, so its cases alone decide: run all cases of the suite and gate that run"
     if not (findings.gates or settings.get("partial") or settings.get("shard")) and read_gates(findings.run):
-        yield f"{NOT_DECIDED}no gate covers a case of this run{WITHOUT_GATES}"
+        yield f"{NOT_DECIDED}no gate covers a case of this run{RUN_ALL_HINT}"
     for decision in findings.decisions:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
@@ -296,7 +289,7 @@ def _note_partial_selection(decision: GateDecision, run: Run, narrowed: Mapping[
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
     if selected := _describe_narrowed(narrowed, about):
-        return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{WITHOUT_GATES}")
+        return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{RUN_ALL_HINT}")
     if unpriced := _find_unpriced_model(run, gate.metric):
         reason = f"no price of {unpriced} is known: run with --price {unpriced}=PROMPT/COMPLETION"
         return replace(decision, verdict="no data", estimate=None, reason=reason)
@@ -308,7 +301,7 @@ def _note_partial_selection(decision: GateDecision, run: Run, narrowed: Mapping[
 def _find_unpriced_model(run: Run, metric: str) -> str:
     """Find a model whose unknown price makes a metric of costs meaningless; empty if all prices are known."""
     unpriced = run.info.get("unpriced", {})
-    return next((unpriced[role] for role in PAYERS.get(metric, ()) if role in unpriced), "")
+    return next((unpriced[role] for role in PAYING_OPTIONS.get(metric, ()) if role in unpriced), "")
 
 
 def _describe_draw(run: Run, benchmark: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import AGREEMENT
@@ -17,9 +19,6 @@ from evalsuite.gateway.faults import FaultInjector
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.core.settings import Settings
     from evalsuite.engine.declaration import Declaration
 

@@ -6,6 +6,7 @@ import ast
 import builtins
 import linecache
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +23,6 @@ from evalsuite.journal.planned import digest_fingerprints
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalsuite.applications.case_model import BlockingModel
     from evalsuite.core.protocols import NamedScores
@@ -112,7 +112,6 @@ class CaseFindings:
                 self.signatures[name] = score.signature
 
     def get_transcript(self, case: Case) -> Transcript:
-        """Return the case's transcript."""
         if self.solved is None or self.solved.transcript is None:
             raise ScoringError(
                 f"benchmark {case.bound.name} has no solver, so its cases have no transcript and no scores"
@@ -141,7 +140,6 @@ class CaseFindings:
         return is_missed
 
     def make_kept_record(self, case: Case, name: str, settings: Settings, model: str) -> KeptRecord:
-        """Make the case's record for the run."""
         fingerprints = compute_planned_fingerprints(case, settings, model)
         return KeptRecord.from_record(self.make_record(case, name, model, fingerprints), case.bound.declared_metrics)
 
@@ -284,14 +282,8 @@ class KeptRecord(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
-        """Encode a record."""
-        return cls(
-            dumps(encode_record(record)),
-            record.benchmark,
-            record.declared,
-            metrics,
-            digest_fingerprints(record.fingerprints),
-        )
+        same = digest_fingerprints(record.fingerprints)
+        return cls(dumps(encode_record(record)), record.benchmark, record.declared, metrics, same)
 
 
 LONGEST_VALUE = 240  # Maximum characters of a shown value, as in pytest.

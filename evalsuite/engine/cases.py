@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,8 +17,6 @@ from evalsuite.journal.planned import PlannedCase
 from evalsuite.samples.lazy import LazySample, LazySamples, SampleStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from evalsuite.core.settings import Settings
     from evalsuite.sandbox import Sandbox
 
@@ -78,33 +77,20 @@ class Case:
         """Yield the sandboxes in which the case's solver and scorers run programs."""
         for part in (self.bound.solver, *self.bound.scorers):
             sandbox_for = getattr(part, "sandbox_for", None)
-            sandbox = sandbox_for(self.sample) if sandbox_for is not None else None
-            if sandbox is not None:
+            if sandbox_for is not None and (sandbox := sandbox_for(self.sample)) is not None:
                 yield sandbox
 
     def make_plan_row(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
         """Make the row that the run's journal stores before the case runs."""
         bound, sample = self.bound, self.sample
-        return PlannedCase(
-            name,
-            bound.name,
-            sample.id,
-            self.epoch,
-            dict(sample.tags),
-            bound.dataset.source,
-            bound.place,
-            selected,
-            fingerprints,
-            self.beyond,
-        )
+        planned = name, bound.name, sample.id, self.epoch, dict(sample.tags)
+        return PlannedCase(*planned, bound.dataset.source, bound.place, selected, fingerprints, self.beyond)
 
     def add_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
         """Return the case with a test's parameters in the sample's metadata; texts and numbers also become tags."""
         plain = {name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)}
-        sample = self.sample
-        tags, metadata = {**sample.tags, **plain}, {**sample.metadata, **parameters}
-        source = replace(sample, tags=tags, metadata=metadata)
-        return replace(self, source=source, nodeid=nodeid)
+        tags, metadata = {**self.sample.tags, **plain}, {**self.sample.metadata, **parameters}
+        return replace(self, source=replace(self.sample, tags=tags, metadata=metadata), nodeid=nodeid)
 
 
 class ShardAssignment:
@@ -145,7 +131,7 @@ def make_cases(
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
     # Keep all canaries (cases that test the judge), because they need no model call and are more reliable together.
-    limit = None if every and all(_has_canary_mark(source) for source in every) else limit
+    limit = None if every and all(isinstance(each, Sample) and CANARY in each.tags for each in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
     if goes_on and len({_remove_mode_from_id(sample) for sample in every}) == len(every):
@@ -174,10 +160,6 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
     read = samples.read_first(limit)
     check_ids(bound.name, read)
     return read
-
-
-def _has_canary_mark(source: SampleSource) -> bool:
-    return isinstance(source, Sample) and CANARY in source.tags
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:

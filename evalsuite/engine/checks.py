@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib.util
 import math
 import sys
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
@@ -17,10 +20,6 @@ from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, FaultInjector
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, needs_outside_code, open_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
-
     from evalsuite.core.settings import Settings
     from evalsuite.engine.cases import Case
     from evalsuite.sandbox import Sandbox

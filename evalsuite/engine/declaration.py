@@ -30,7 +30,7 @@ _OWN = (
     *("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool", "cluster"),
     "faults",
 )
-FORGOTTEN = (
+PLUGIN_NOT_LOADED = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
 )
@@ -254,4 +254,4 @@ def _require_plugin() -> None:
     """Raise a short error if pytest collects the declaring file without evalsuite's plugin."""
     pytest: Any = sys.modules.get("pytest")
     if pytest and "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
-        raise pytest.Collector.CollectError(FORGOTTEN)
+        raise pytest.Collector.CollectError(PLUGIN_NOT_LOADED)

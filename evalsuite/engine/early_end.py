@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.early_stops import EarlyDecisions, PlannedOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.gates import Gate
     from evalsuite.journal.planned import PlannedCase
@@ -30,11 +29,9 @@ class EarlyStopper:
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
-        # The number of cases that would also run without `--until-decided`.
-        self._at_first = 0
+        self._at_first = 0  # The number of cases that would also run without `--until-decided`.
         self.decided = False
-        # The reason why the session ended although a gate or comparison is undecided; otherwise empty.
-        self._open = ""
+        self._open = ""  # The reason why the session ended although a gate or comparison is undecided; otherwise empty.
 
     @property
     def is_possible(self) -> bool:

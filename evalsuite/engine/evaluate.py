@@ -53,7 +53,7 @@ FIXTURES = ("sample", "transcript", "scores", "model", "judge", "endpoint")
 PYTEST_MARKS = {"parametrize", "usefixtures", "skip", "skipif", "xfail"}
 """Marks that change which tests run, or how; only pytest applies them."""
 
-FOR_THE_COMMAND_LINE = {"plan", "detect", "allow_plain_workers"}
+COMMAND_LINE_OPTIONS = {"plan", "detect", "allow_plain_workers"}
 SHORT_NAMES = {"judge": "judge_model", "user": "user_model"}
 SELECTION = {"args": [], "keyword": "", "markexpr": ""}  # The selection of a pytest command that selects all tests.
 
@@ -222,8 +222,7 @@ class _Evaluation:
             case.make_plan_row(_write_case_name(case), compute_planned_fingerprints(case, settings, model))
             for case in self.cases
         )
-        # Keep the plan in memory only if the run may end early.
-        plan = list(plan) if settings.can_end_early else plan
+        plan = list(plan) if settings.can_end_early else plan  # Keep the plan in memory only if the run may end early.
         order = [planned.case for planned in plan] if settings.can_end_early else []
         try:
             return OpenRun(
@@ -366,7 +365,7 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
 
 def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Convert keyword arguments of `evaluate` to values of settings, by the settings' names."""
-    options = {option.name: option for option in OPTIONS if option.name not in FOR_THE_COMMAND_LINE}
+    options = {option.name: option for option in OPTIONS if option.name not in COMMAND_LINE_OPTIONS}
     plural = {f"{name}s": name for name, option in options.items() if option.repeat}
     values: dict[str, Any] = {}
     for argument, value in given.items():

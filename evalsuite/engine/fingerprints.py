@@ -7,6 +7,7 @@ the benchmark. The fingerprint `programs` describes Python and the packages that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from evalsuite.core.redaction import redact
 from evalsuite.engine.scoring import hash_scorers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.core.settings import Settings
     from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case

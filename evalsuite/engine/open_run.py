@@ -6,7 +6,9 @@ import json
 import platform
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
@@ -27,9 +29,6 @@ from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.batches.backend import PendingBatches
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.settings import Settings
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 CRASH = "WorkerDied"  # The error cause in the record of a case whose process died.
 EXCUSED = '"excused":"gate"'  # Text in the record of each case whose missed threshold a gate excuses.
-NOTABLE = 0.03  # Share of refused requests above which the report mentions refusals.
+NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
 class RunGateway:
@@ -113,7 +112,6 @@ class RunGateway:
 
     @property
     def has_called_model(self) -> bool:
-        """Whether any case has called a model."""
         return bool(self.gateway.served)
 
     def describe_waiting_batches(self) -> list[str]:
@@ -143,7 +141,6 @@ class RunGateway:
             return self._servers[channel]
 
     def close_gateway(self) -> None:
-        """Close the gateway and its event loop."""
         if self._pending is not None and not self._settings.replay:
             self.background.run(self._release_batches(self._pending))
         self.background.run(self.gateway.aclose())
@@ -163,19 +160,15 @@ class RunWatcher(Protocol):
     @property
     def faults(self) -> Sequence[str]:
         """Exceptions of the watchers, one line each; they do not affect the run."""
-        ...
 
     def receive_record(self, line: str) -> None:
         """Receive a record after it was stored in the journal."""
-        ...
 
     def make_sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
         """Return the watcher's sections, which are added to the report."""
-        ...
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
         """Receive the verdict after all files were written."""
-        ...
 
 
 class OpenRun:
@@ -458,7 +451,7 @@ def _collect_remarks(journal: Journal, counted: CountedRecords) -> list[str]:
             f"among them {counted.damaged[0]}"
         )
     requests, refused = journal.answers.count_refusals()
-    if refused > NOTABLE * requests:
+    if refused > NOTABLE_REFUSALS * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
     if journal.lost:
         lines.append(

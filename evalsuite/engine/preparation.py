@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,9 +28,6 @@ from evalsuite.core.settings import (
 from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.journal.lease import RunLock
 

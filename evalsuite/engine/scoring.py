@@ -20,7 +20,7 @@ from evalsuite.engine.signals import is_keyboard_interrupt
 LONGEST_NOTE = 200  # Maximum characters of a scorer's note in the repr of a score.
 ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # Matches an object's memory address, which differs in every process.
-A_SCORER = "a scorer takes (sample, transcript)"
+SCORER_SIGNATURE = "a scorer takes (sample, transcript)"
 
 
 class ScoreWithNote(float):
@@ -133,7 +133,7 @@ def _check_scorer(scorer: object) -> None:
         return
     if not callable(scorer):
         raise SettingsError(f"{_describe_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
-    check_callable(scorer, A_SCORER)
+    check_callable(scorer, SCORER_SIGNATURE)
 
 
 def _check_score_names(scorers: Sequence[object]) -> None:
@@ -223,7 +223,7 @@ def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> M
     try:
         return convert_scores(scorer(sample, transcript), get_callable_name(scorer))
     except TypeError:
-        check_callable(scorer, A_SCORER, error=ScoringError)
+        check_callable(scorer, SCORER_SIGNATURE, error=ScoringError)
         raise
     except SystemExit as error:
         raise ScoringError(f"a scorer called sys.exit({error.code!r}); it should raise an exception") from error

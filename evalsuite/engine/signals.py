@@ -11,7 +11,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-SAME_PRESS = 1.0  # Seconds within which a second SIGINT counts as the same key press (`uv run` sends it again).
+SAME_PRESS_SECONDS = 1.0  # Seconds within which a second SIGINT counts as the same key press (`uv run` sends it again).
 _received: list[int] = []
 _interrupted: list[float] = []
 _last_words: list[tuple[int, str]] = []
@@ -36,7 +36,7 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
         _interrupted.append(now)
         raise KeyboardInterrupt
-    if _last_words and now - _interrupted[0] > SAME_PRESS:
+    if _last_words and now - _interrupted[0] > SAME_PRESS_SECONDS:
         terminal, words = _last_words[0]
         os.write(terminal, f"\nevalsuite: ended at once{words}\n".encode())
         os._exit(128 + number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
-from evalsuite.engine.scoring import A_SCORER, check_callable, convert_scores, get_callable_name, get_own_judge
+from evalsuite.engine.scoring import SCORER_SIGNATURE, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.gateway.handle import CaseAsker, CaseEffects, Meter
 from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Score, Transcript, Usage
@@ -67,18 +66,9 @@ class RunModels:
 
     def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; if `case` names a case, its tool calls are stored in the journal."""
-        base_url = self._settings.model_base_url
         effects = CaseEffects(self._asker, case, epoch) if case else None
-        return CaseModel(
-            self._asker,
-            self._model,
-            base_url,
-            epoch,
-            self._overrides,
-            meter,
-            effects=effects,
-            user_model=self._make_user_model(),
-        )
+        asked = self._asker, self._model, self._settings.model_base_url, epoch, self._overrides, meter
+        return CaseModel(*asked, effects=effects, user_model=self._make_user_model())
 
     def _make_user_model(self) -> tuple[str, str | None] | None:
         settings = self._settings
@@ -93,7 +83,6 @@ class RunModels:
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
     def require_judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
-        """Return the run's judge."""
         judge = self.get_judge(epoch, meter)
         if judge is None:
             raise SettingsError("this test asks a judge: name one with --judge-model")
@@ -172,7 +161,7 @@ async def _call_scorer(
     try:
         return await scorer(case.sample, transcript)
     except TypeError:
-        check_callable(scorer, A_SCORER, error=ScoringError)
+        check_callable(scorer, SCORER_SIGNATURE, error=ScoringError)
         raise
 
 
@@ -196,7 +185,7 @@ async def _catch_exception(work: Callable[[], Awaitable[T]]) -> tuple[T | None, 
         return None, caught
 
 
-IN_ONE_BATCH = 50_000  # Maximum cases in flight if requests are sent in batches: the maximum size of a batch.
+MOST_CASES_IN_BATCH = 50_000  # Maximum cases in flight if requests are sent in batches: the maximum size of a batch.
 
 
 def compute_window_size(settings: Settings, workers: int = 1) -> int:
@@ -205,7 +194,7 @@ def compute_window_size(settings: Settings, workers: int = 1) -> int:
     Doubling keeps connections busy when another process falls behind.
     """
     if settings.batch:
-        return IN_ONE_BATCH
+        return MOST_CASES_IN_BATCH
     share = -(-settings.max_connections // workers)
     return min(settings.max_connections, 2 * share) if workers > 1 else share
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from evalsuite.core.phrases import write_count
 from evalsuite.gateway.concealment import add_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExportResult
 
@@ -158,12 +157,9 @@ class RunSpanExporter:
     def flush_spans(self) -> str:
         """Send the remaining spans; return a message for the terminal, empty if the collector accepted all spans."""
         self._processor.shutdown()
-        lost = self._exporter.lost
-        return (
-            f"--otel: the collector did not accept {write_count(lost, 'span')}; is {ENDPOINTS[1]} right?"
-            if lost
-            else ""
-        )
+        lost = write_count(self._exporter.lost, "span")
+        message = f"--otel: the collector did not accept {lost}; is {ENDPOINTS[1]} right?"
+        return message if self._exporter.lost else ""
 
 
 def _make_usage_attributes(usage: Usage) -> dict[str, Any]:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
 from evalsuite.core.json_codec import Plain, decode_completion, decode_request, dumps, encode_completion, encode_request
-from evalsuite.gateway.handle import Effect
+from evalsuite.gateway.handle import CaseAsker, Effect
 
 if TYPE_CHECKING:
     import asyncio
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
 

@@ -166,8 +166,7 @@ KEY_VERSION = 2  # Increase the version with every change after which a request 
 KEY_MARK = f"{KEY_VERSION}-"
 """Prefix of a key. Keys of older versions have no prefix: they are hexadecimal digits only."""
 
-
-UNBOUNDED: ContextVar[Request | None] = ContextVar("UNBOUNDED", default=None)
+UNLIMITED_REQUEST: ContextVar[Request | None] = ContextVar("UNLIMITED_REQUEST", default=None)
 """The current request as its case made it, before `--max-cost` limited its answer."""
 
 EPOCH_MARK = "\x1f"

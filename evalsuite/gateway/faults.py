@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.json_codec import digest, encode_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.handle import Asker
 

@@ -11,6 +11,7 @@ import asyncio
 import dataclasses
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -25,13 +26,14 @@ from evalsuite.core.errors import (
     RequestRefused,
     RunError,
 )
-from evalsuite.core.types import Usage
+from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import UNBOUNDED, Vault, get_case_name, make_request_keys, remove_epoch
-from evalsuite.gateway.handle import EffectLog, ModelCalls
+from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, get_case_name, make_request_keys, remove_epoch
+from evalsuite.gateway.handle import Effect, EffectLog, ModelCalls
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
+    Price,
     bound_completion_tokens,
     bound_prompt_tokens,
     count_usage,
@@ -42,18 +44,11 @@ from evalsuite.gateway.spend import (
     limit_completion_tokens,
 )
 from evalsuite.gateway.upstream import Retries, Upstream
-from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient, Unreachable, WithheldAnswer
+from evalsuite.models.protocol import Backend, Hopeless, LostAnswer, RateLimited, Transient, Unreachable, WithheldAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Literal
-
-    from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.handle import Effect
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.gateway.spend import Price
     from evalsuite.journal.answers import Outcomes, ToolCalls
-    from evalsuite.models.protocol import Backend
 
 PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
 NEVER_REACHED = 3  # Failed attempts after which a server that never answered counts as absent, not busy.
@@ -104,17 +99,14 @@ class Gateway:
         self._clock = clock
         self._backends: dict[tuple[str, str | None], Backend] = {}
         self._upstreams: dict[Backend, Upstream] = {}
-        # Messages about outages for the terminal.
-        self.notices: list[str] = []
+        self.notices: list[str] = []  # Messages about outages for the terminal.
         self._calls: dict[str, asyncio.Task[Completion]] = {}
-        # Tasks of calls whose answers are currently being stored.
-        self._storing: set[asyncio.Task[Completion]] = set()
+        self._storing: set[asyncio.Task[Completion]] = set()  # Tasks of calls whose answers are currently being stored.
         self._used: dict[str, Usage] = {}
         # Keys of requests that their cases cancelled. Records do not count cancelled requests, even if an answer
         # arrived later.
         self._cancelled: set[str] = set()
-        # The reason why answers cannot be stored; empty while answers can be stored.
-        self.lost = ""
+        self.lost = ""  # The reason why answers cannot be stored; empty while answers can be stored.
         # Function that is called with each request that a backend answered, and with the answer.
         self.on_answer: Callable[[Request, Completion], None] | None = None
         # Number of requests by how they were served: `kept` (from the store), `joined` (to a call in flight), `asked`
@@ -278,7 +270,7 @@ class Gateway:
         self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
     ) -> Completion:
         """Make one call: reserve its maximum cost before the call, and book its actual cost after the call."""
-        UNBOUNDED.set(request)
+        UNLIMITED_REQUEST.set(request)
         # Limit the answer's length only if spending is limited, because a limit could cut the answer off.
         sent = limit_completion_tokens(request) if price and self.ledger.limit is not None else request
         answer = bound_completion_tokens(sent)

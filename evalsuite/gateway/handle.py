@@ -9,6 +9,7 @@ import itertools
 import math
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,14 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
-from evalsuite.core.types import Message, Request, Usage, convert_message
+from evalsuite.core.types import Completion, Message, Request, Usage, convert_message
 from evalsuite.gateway.concealment import add_epoch, remove_epoch
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalsuite.core.types import Completion
     from evalsuite.journal.answers import ToolCalls
 
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # The node id, `EPOCH_MARK` before the epoch; in another call, its number follows.
+    case: str  # The node id with `EPOCH_MARK`; for a call within another tool call, also that call's number.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
@@ -167,12 +166,12 @@ class CaseEffects:
         calls = ModelCalls()
         within = CaseEffects(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
         within.meter, within.players, within._outer = self.meter, self.players, calls
-        tokens = DURING.set(calls), OF_CASE.set((within, loop))
+        tokens = DURING.set(calls), CASE_EFFECTS.set((within, loop))
         try:
             yield calls
         finally:
             DURING.reset(tokens[0])
-            OF_CASE.reset(tokens[1])
+            CASE_EFFECTS.reset(tokens[1])
 
     @property
     def keeps(self) -> bool:
@@ -181,7 +180,6 @@ class CaseEffects:
 
     @property
     def has_journal(self) -> bool:
-        """Whether a journal keeps the case's calls."""
         return self._keeper is not None
 
     async def begin_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
@@ -211,9 +209,8 @@ class CaseEffects:
             (self.players if by_simulator else self.meter).add(usage)
 
 
-OF_CASE: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("OF_CASE", default=None)
+CASE_EFFECTS: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)
 """The tool calls of the case whose solver runs in this context, and their event loop."""
-
 
 ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
 """Receives the calls of an application's own clients; unset while the gateway itself calls a provider."""
@@ -373,8 +370,7 @@ class ModelHandle:
         self.overrides: Mapping[str, Any] = overrides or {}
         self.meter = meter or Meter()
         self._shared = shared
-        # Usage of models that simulate users and tools for the case.
-        self.players = Meter(self.meter, plays=True)
+        self.players = Meter(self.meter, plays=True)  # Usage of models that simulate users and tools for the case.
 
     async def chat(
         self,

@@ -11,15 +11,10 @@ import heapq
 import itertools
 import math
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from evalsuite.gateway.pacing import Pacing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from evalsuite.gateway.pacing import PacedCall
+from evalsuite.gateway.pacing import PacedCall, Pacing
 
 DRY_SHARE = 0.2
 """Pause before each probe, as a share of the outage so far: the pause delays the run at most by this share."""
@@ -28,12 +23,12 @@ FIRST_PROBE, LONGEST_PROBE = 0.1, 30.0
 """Shortest pause in seconds (some round trips), and longest pause (what a user accepts after a long outage)."""
 
 LEAST_DRY, BELIEVED = 0.5, 1.0
-"""Seconds without an answer, beyond the usual latency, before the circuit opens: the longest first wait of plain
-back-off. The circuit opens at once if the server cannot be reached or asks to wait longer than BELIEVED."""
+"""LEAST_DRY: seconds without an answer, beyond the usual latency, before the circuit opens; equal to the longest first
+wait of plain back-off. BELIEVED: if the server asks to wait longer or cannot be reached, the circuit opens at once."""
 
 PRECISION = 1e-6  # Tolerance in seconds, because a timer may fire slightly early.
 SERVED = 2.0
-"""A probe counts as accepted after this many times the seconds of a refusal, because an answer may take minutes."""
+"""A probe counts as accepted after SERVED times the duration of a refusal, because an answer may take minutes."""
 
 
 class CircuitBreaker:
@@ -150,7 +145,6 @@ class Connections:
             admit_more()
 
     async def wait_until_idle(self) -> None:
-        """Wait until no call is in flight."""
         if self.in_flight:
             self._idle = asyncio.Event()
             await self._idle.wait()
@@ -244,7 +238,7 @@ class Limiter:
         if call is self.breaker.probe:
             self.breaker.probe = None
         self.places.release()
-        # Admit waiting calls only once a refused request counts as backing off; before, they would overtake it.
+        # Admit waiting calls a step later, when a refused request counts as backing off, so that no call overtakes it.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
 
 T = TypeVar("T")

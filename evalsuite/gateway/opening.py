@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +13,13 @@ from evalsuite.gateway.spend import Ledger, read_prices
 from evalsuite.models.credentials import MEBIBYTE, Access, AddressGrant, Credentials, Timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.settings import Settings
     from evalsuite.gateway.gateway import Gateway
     from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
 
-KEPT_FREE = 40  # File descriptors left for the journal, the report, programs in the sandbox and the user's own files.
+RESERVED_DESCRIPTORS = 40  # For the journal, the report, programs in the sandbox and the user's own files.
 FEWEST = 4  # Minimum number of connections, even if few descriptors are left.
 
 
@@ -34,7 +33,7 @@ def limit_connections(wanted: int, servers: int = 1) -> int:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return wanted
-    room = (limit - _count_open_files() - KEPT_FREE) // servers
+    room = (limit - _count_open_files() - RESERVED_DESCRIPTORS) // servers
     return min(wanted, max(FEWEST, room))
 
 
@@ -48,7 +47,7 @@ def _count_open_files() -> int:
     return lowest
 
 
-IN_BATCHES = 10**6
+MOST_WAITING_REQUESTS = 10**6
 """Maximum number of requests that wait for batches; in practice, the number of cases in flight is a tighter limit."""
 
 BATCH_SHARE = 0.5  # Price of a call in a batch, as a share of the usual price.
@@ -95,7 +94,7 @@ def open_gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials), model),
         store,
         # Requests that wait for a batch hold no connection and do not count towards the server's limits per minute.
-        Limiter(IN_BATCHES) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
+        Limiter(MOST_WAITING_REQUESTS) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
         Ledger(settings.max_cost, _read_earlier_cost(store)),
         prices,
         on_hopeless,

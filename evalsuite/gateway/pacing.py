@@ -30,7 +30,7 @@ GROWTH, FROM_TIME = 100.0, 10.0
 alone would take a minute."""
 
 REMEMBERED = 32  # Number of latest calls from which the share of refusals and the kind of limit are computed.
-MISFITS = 1 / 8
+MISFIT_SHARE = 1 / 8
 """Share of refusals at fewer calls in service than the inferred limit, and share at more: the server's count differs
 from ours while requests and answers are on their way."""
 
@@ -147,13 +147,13 @@ class Pacing:
     def _choose_limit(self) -> None:
         """Limit the calls at once if such a limit explains the latest refusals; else limit the rate."""
         serving = sorted(self._serving)
-        misfits = int(MISFITS * len(serving))
+        misfits = int(MISFIT_SHARE * len(serving))
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
         self.spaced, self.limit = not at_once, at_once or max(FLOOR, self._plain_rate)
 
     def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # The server had refused the earlier calls that it did not serve, so those still in flight are in service.
+        # Earlier calls that are still in flight are in service, because the server refuses other calls at once.
         self._serving.append(list(self.calls).index(call))
         # Count only refusals of calls that were sent in the paced period.
         self._period.refused += self.plain or call.sent >= self._period.began

@@ -11,17 +11,13 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import dumps, encode_message
-from evalsuite.core.types import Usage
+from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.models import chat_format, responses_format
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from evalsuite.core.types import Completion, Request
 
 UNBOUNDED_ANSWER = 4096  # Maximum tokens that are assumed for an answer if the request sets no limit.
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
-from evalsuite.models.protocol import LostAnswer, Outage, RateLimited, Unreachable
+from evalsuite.models.protocol import Backend, LostAnswer, Outage, RateLimited, Transient, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from evalsuite.core.types import Completion
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.gateway.pacing import PacedCall
-    from evalsuite.models.protocol import Backend, Transient
 
 ATTEMPTS = 6  # Maximum calls per request if answers are lost or unreadable, because each call may be billed.
 FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
-"""Maximum seconds to wait after the first failure (doubled after each further one), and its limit: the openai package's
-values. A refused request that is paced waits at most PACED_WAIT, so that others are tried before it."""
+"""FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
+LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
+others are tried before it."""
 SPREAD = 0.25  # From a request's second refusal on, its told wait is longer by up to this share, or FIRST_WAIT.
 
 
@@ -61,7 +60,7 @@ class Retries:
         return wait
 
 
-WORTH_TELLING = 1.5  # Shortest pause in seconds that the terminal shows.
+SHORTEST_SHOWN_PAUSE = 1.5  # Shortest pause in seconds that the terminal shows.
 FIRST_CONNECTION = 1.0  # Seconds until an unreachable server is tried again, because the server may be starting.
 
 
@@ -136,7 +135,7 @@ class Upstream:
         return f"{self._host} refused since {since}, {following}"
 
     def describe_pause(self) -> str:
-        """Describe a pause of at least `WORTH_TELLING` seconds, in which nothing is sent; empty without a pause."""
+        """Describe a pause of at least `SHORTEST_SHOWN_PAUSE` seconds without calls; empty without a pause."""
         seconds = self.limiter.breaker.next_try_in or 0.0
-        is_told = seconds >= WORTH_TELLING and self.limiter.waiting
+        is_told = seconds >= SHORTEST_SHOWN_PAUSE and self.limiter.waiting
         return f"{self._host} is at its limit, goes on in {seconds:.0f} s" if is_told else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import RequestRefused, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
@@ -14,8 +15,6 @@ from evalsuite.journal.schema import join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
-    from typing import Literal
 
     from evalsuite.core.types import Completion, Request, Usage
 
@@ -30,11 +29,11 @@ SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: 
 """
 """The numbers of all calls and of calls refused with 429; `models.failures` writes the matched text."""
 
-NOTE_WITHIN = 0.05  # Maximum delay, in seconds, of a free call's record, so that records share transactions.
+LONGEST_NOTE_DELAY = 0.05  # Maximum delay, in seconds, of a free call's record, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 
-TAKEN_OVER = {
+COPIED_TABLES = {
     "parts": "?, ?",
     "requests": "?, ?",
     "answers": "?, ?, ?, ?, ?",
@@ -76,7 +75,6 @@ class Answers:
 
     @property
     def path(self) -> Path:
-        """The journal's path."""
         return self._database.path
 
     @property
@@ -138,23 +136,21 @@ class Answers:
         values = (self._attempts, key, self._session, time.time(), reserved)
         statement = "INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')"
         self._group.queue_write(lambda db: db.execute(statement, values))
-        self._group.flush_within(0.0 if reserved else NOTE_WITHIN)
+        self._group.flush_within(0.0 if reserved else LONGEST_NOTE_DELAY)
         return self._attempts
 
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """Record how a call ended; a `failed` call may have been billed, but a `refused` call was not billed."""
-        cost, prompt, completion = (
-            (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
-        )
-        values = (time.time(), state, cost, prompt, completion, words[:500], attempt)
+        counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
+        values = (time.time(), state, *counts, words[:500], attempt)
         statement = (
             "UPDATE attempts SET ended = ?, state = ?, cost = ?, prompt_tokens = ?, completion_tokens = ?, "
             "words = ? WHERE id = ?"
         )
         self._group.queue_write(lambda db: db.execute(statement, values))
-        self._group.flush_within(NOTE_WITHIN)
+        self._group.flush_within(LONGEST_NOTE_DELAY)
 
     def read_spending(self) -> float:
         """Sum the US dollars that all sessions of the run paid or may have been billed."""
@@ -173,7 +169,7 @@ class Answers:
         self._kept = None
         try:
             with self._database.transaction() as db:
-                for table, places in TAKEN_OVER.items():
+                for table, places in COPIED_TABLES.items():
                     db.executemany(
                         f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 - constants
                         source.iterate_rows(f"SELECT * FROM {table}"),  # noqa: S608 - likewise
@@ -183,10 +179,8 @@ class Answers:
         self.holds_older = self._database.read_row(OLDER) is not None
 
     def list_damaged_keys(self) -> list[str]:
-        """List the keys of all damaged answers."""
-        rows = self._database.read_rows(
-            "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
-        )
+        query = "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
+        rows = self._database.read_rows(query)
         return sorted(key for key, request, answer, kept in rows if compute_checksum(key, request, answer) != kept)
 
     def __len__(self) -> int:
@@ -269,22 +263,15 @@ class ToolCalls:
 
     @property
     def read_only(self) -> bool:
-        """Whether writing is disabled, as in a replay."""
         return self._database.read_only
 
     def get(self, case: str, epoch: int, number: int) -> tuple[str, Any, Any] | None:
         """Read the name, arguments and result of a call; None if the journal does not contain it."""
-        row = self._database.read_row(
-            'SELECT name, arguments, result FROM tool_calls WHERE "case" = ? AND epoch = ? AND number = ?',
-            case,
-            epoch,
-            number,
-        )
-        return (
-            (row[0], json.loads(row[1]), json.loads(join_large_strings(row[2], self._database.find_part)))
-            if row
-            else None
-        )
+        query = 'SELECT name, arguments, result FROM tool_calls WHERE "case" = ? AND epoch = ? AND number = ?'
+        row = self._database.read_row(query, case, epoch, number)
+        if row is None:
+            return None
+        return row[0], json.loads(row[1]), json.loads(join_large_strings(row[2], self._database.find_part))
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
         """Store a call; an earlier call with the same number is replaced."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from evalsuite.journal.database import Database
 
 OPEN = "open"
@@ -46,9 +45,8 @@ class StoredBatches:
         """Record a batch before any part of it is sent."""
         row = (asked, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
-            number = db.execute(
-                "INSERT INTO batches (asked, path, mark, created, state) VALUES (?, ?, ?, ?, ?)", row
-            ).lastrowid
+            statement = "INSERT INTO batches (asked, path, mark, created, state) VALUES (?, ?, ?, ?, ?)"
+            number = db.execute(statement, row).lastrowid
             db.executemany("INSERT INTO batch_lines VALUES (?, ?, NULL, 0)", ((number, key) for key in keys))
         return StoredBatch(number or 0, path, mark, None, None, row[3])
 
@@ -78,10 +76,8 @@ class StoredBatches:
 
     def list_keys(self, number: int) -> list[str]:
         """List the requests of a batch that have no result yet, in the order of its lines."""
-        rows = self._database.read_rows(
-            "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid", number
-        )
-        return [row[0] for row in rows]
+        query = "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid"
+        return [row[0] for row in self._database.read_rows(query, number)]
 
     def list_requests(self) -> set[str]:
         """List all requests that are in a batch or have a result that was not delivered yet."""
@@ -89,19 +85,15 @@ class StoredBatches:
 
     def find_result(self, key: str) -> str | None:
         """Read the latest undelivered result of a request."""
-        row = self._database.read_row(
-            "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL ORDER BY number DESC",
-            key,
-        )
+        query = "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL ORDER BY number DESC"
+        row = self._database.read_row(query, key)
         return None if row is None else str(row[0])
 
     def store_results(self, number: int, results: Sequence[tuple[str, str]]) -> None:
         """Store the results of a batch by key, before any caller receives them."""
+        statement = "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?"
         with self._database.transaction() as db:
-            db.executemany(
-                "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?",
-                ((result, number, key) for key, result in results),
-            )
+            db.executemany(statement, ((result, number, key) for key, result in results))
 
     def mark_delivered(self, key: str) -> None:
         """Mark a request's failure as delivered to its caller, so that the request may be sent again."""

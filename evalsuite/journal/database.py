@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
 from evalsuite.journal.schema import OLDEST, OUTCOMES, SCHEMA, TABLES, VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     Work = Callable[[sqlite3.Connection], object]
     Done = Callable[[RunError | None], object]
 
@@ -42,12 +41,9 @@ class Database:
         self.group = GroupCommit(self)
         with ExitStack() as unless_well:
             self._db = self._connect_database()
-            unless_well.callback(self._close_connection)
+            unless_well.callback(lambda: self._db.close())  # noqa: PLW0108 - a repair replaces `_db`
             self._prepare_database()
             unless_well.pop_all()
-
-    def _close_connection(self) -> None:
-        self._db.close()
 
     def _connect_database(self) -> sqlite3.Connection:
         mode = "ro" if self.read_only else "rwc"
@@ -62,7 +58,7 @@ class Database:
 
     def _prepare_database(self) -> None:
         try:
-            if not self.read_only and not self._count_tables():
+            if not self.read_only and not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             self._check_version()
             if not self.read_only:
@@ -80,9 +76,6 @@ class Database:
             f"{self.path}: not a journal of evalsuite ({error}), so the run cannot be replayed; once the file is moved "
             "away, --resume asks everything anew"
         )
-
-    def _count_tables(self) -> int:
-        return int(self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
     def _check_version(self) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -149,7 +142,6 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction: either all of its statements take effect, or none."""
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -207,10 +199,10 @@ class GroupCommit:
         """Execute all queued writes; any thread may call this method."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
-            if waiting and not self._try_writes([work for work, _ in waiting]):
+            if waiting and self._execute_writes([work for work, _ in waiting]) is not None:
                 # A write that fails must not prevent the other writes.
                 for work, done in waiting:
-                    error = self._make_error(work)
+                    error = self._execute_writes([work])
                     if error is not None and done is None:
                         self._waiting.append((work, None))
                     elif done is not None:
@@ -220,19 +212,12 @@ class GroupCommit:
             if done is not None:
                 done(None)
 
-    def _try_writes(self, every: list[Work]) -> bool:
-        try:
-            with self._database.transaction() as db:
-                for work in every:
-                    work(db)
-        except RunError:
-            return False
-        return True
+    def _execute_writes(self, works: list[Work]) -> RunError | None:
 
-    def _make_error(self, work: Work) -> RunError | None:
         try:
             with self._database.transaction() as db:
-                work(db)
+                for work in works:
+                    work(db)
         except RunError as error:
             return error
         return None

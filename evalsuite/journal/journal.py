@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
@@ -18,8 +20,6 @@ from evalsuite.journal.schema import join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 COUNTED = """
 SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
@@ -68,7 +68,6 @@ class Journal:
         return self.database.lost
 
     def begin_session(self, started: str, command: str) -> None:
-        """Begin a new session of the run."""
         self.session += 1
         self.answers = Answers(self.database, self.session)
         lease = (1, self.session, platform.node(), os.getpid(), started)
@@ -78,7 +77,6 @@ class Journal:
         )
 
     def end_session(self, ended: str, stopped: str | None) -> None:
-        """Mark the session as ended."""
         self.database.write(
             ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
             ("DELETE FROM lease", ()),
@@ -86,12 +84,8 @@ class Journal:
 
     def note_export(self) -> None:
         """Record that `records.jsonl` contains all records."""
-        self.database.write(
-            (
-                "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?",
-                (self.session,),
-            )
-        )
+        statement = "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?"
+        self.database.write((statement, (self.session,)))
 
     @property
     def exported(self) -> bool:
@@ -103,7 +97,6 @@ class Journal:
         return done is not None and done[0] == latest
 
     def store_plan(self, cases: Iterable[PlannedCase]) -> None:
-        """Store the cases that this session plans to run."""
         rows = (
             (
                 self.session,
@@ -139,15 +132,8 @@ class Journal:
 
     def store_record(self, case: str, same: str, line: str) -> None:
         """Store the record of a case, in one transaction with all queued writes."""
-        short, parts = split_large_strings(line)
-        row = (self.session, case, same, short, compute_checksum(case, short), time.time())
         errors: list[RunError | None] = []
-
-        def write_record(db: sqlite3.Connection) -> None:
-            db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
-            db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
-
-        self.database.group.queue_write(write_record, errors.append)
+        self.database.group.queue_write(self._make_record_write(case, same, line), errors.append)
         self.database.group.flush()
         if errors[0] is not None:
             raise errors[0]
@@ -155,11 +141,18 @@ class Journal:
     def store_records(self, records: Iterable[tuple[str, str, str]]) -> None:
         """Store many records in one transaction; each is a tuple of the arguments of `store_record`."""
         with self.database.transaction() as db:
-            for case, same, line in records:
-                short, parts = split_large_strings(line)
-                row = (self.session, case, same, short, compute_checksum(case, short), time.time())
-                db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
-                db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+            for record in records:
+                self._make_record_write(*record)(db)
+
+    def _make_record_write(self, case: str, same: str, line: str) -> Callable[[sqlite3.Connection], None]:
+        short, parts = split_large_strings(line)
+        row = (self.session, case, same, short, compute_checksum(case, short), time.time())
+
+        def write_record(db: sqlite3.Connection) -> None:
+            db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
+            db.execute("INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+
+        return write_record
 
     def find_counted_records(self) -> CountedRecords:
         """Find the records that count: their cases are in the latest session's plan with the same fingerprints."""

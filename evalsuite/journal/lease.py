@@ -84,5 +84,4 @@ class RunLock:
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 
     def release(self) -> None:
-        """Release the lock on the run."""
         os.close(self._file)

@@ -23,7 +23,7 @@ class PlannedCase:
     source: str
     declared: str  # The location of the benchmark's code; see `declarations`.
     selected: bool  # False if the case belongs to the suite but the command line left the case out.
-    fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`BEFOREHAND`).
+    fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`FINGERPRINTS_BEFORE_RUN`).
     beyond: bool = False  # Whether the case is beyond `--limit`, so that it runs only while the verdict is undecided.
 
 
@@ -44,13 +44,13 @@ def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
     return [PlannedCase(*map(share_strings, row)) for row in plain]
 
 
-BEFOREHAND = ("input", "target", "scorers", "model", "judge", "user", "programs")
+FINGERPRINTS_BEFORE_RUN = ("input", "target", "scorers", "model", "judge", "user", "programs")
 """Fingerprints known before a case runs."""
 
 
 def digest_fingerprints(fingerprints: Mapping[str, str]) -> str:
     """Hash the fingerprints known before the run; equal hashes mean equal samples, models, parameters and scorers."""
-    return digest({name: fingerprints[name] for name in BEFOREHAND if name in fingerprints})
+    return digest({name: fingerprints[name] for name in FINGERPRINTS_BEFORE_RUN if name in fingerprints})
 
 
 def compute_checksum(*texts: str) -> str:

@@ -138,10 +138,8 @@ CREATE INDEX batch_lines_by_key ON batch_lines (key);
 """
 SCHEMA += OUTCOMES
 
-
 LARGE = 4096  # Minimum length of a Base64 string that is stored as a separate part, in characters.
-# The names of large parts contain control characters, which JSON text never contains.
-_MARK = "\x1e"
+_MARK = "\x1e"  # The names of large parts contain control characters, which JSON text never contains.
 _WHOLE = re.compile(rf'"((?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/]{{{LARGE},}}={{0,2}})"')
 _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 

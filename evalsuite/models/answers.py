@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import BackendUnavailable, ReplayMiss, RequestRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.protocol import Backend
 

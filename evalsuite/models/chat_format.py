@@ -20,8 +20,7 @@ from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
 
-
-OURS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
+CLIENT_PARAMS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
 """Parameters that are not part of the body, by the openai package's names."""
 
 
@@ -32,7 +31,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
         body["tools"] = [
             tool if tool.get("type") == "function" else {"type": "function", "function": tool} for tool in request.tools
         ]
-    body |= {name: value for name, value in request.params.items() if value is not None and name not in OURS}
+    body |= {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
     if body.get("stream"):
         # Without `include_usage`, a streamed answer does not report its number of tokens.
         body.setdefault("stream_options", {"include_usage": True})

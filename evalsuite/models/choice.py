@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from evalsuite.core.entry_points import SHIPPED, find_target, list_names, load_t
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalsuite.models.credentials import Credentials
     from evalsuite.models.protocol import Backend
 
@@ -33,7 +32,9 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     kind, colon, rest = model.partition(":")
     is_bare_kind = not colon and base_url is None and model in SHIPPED["evalsuite.models"]
     if not model or is_bare_kind or (colon and not rest):
-        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{_list_model_kinds()}")
+        own = [name for name in list_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
+        kinds = "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])
+        raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{kinds}")
     target = find_target("evalsuite.models", kind) if colon else None
     near = get_close_matches(kind, list_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
     if near and base_url is None:
@@ -68,8 +69,3 @@ def needs_outside_code(model: str) -> bool:
     """Check whether a model needs code outside evalsuite, which only the controlling process may import."""
     kind, colon, _ = model.partition(":")
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])
-
-
-def _list_model_kinds() -> str:
-    own = [name for name in list_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
-    return "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])

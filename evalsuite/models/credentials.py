@@ -120,8 +120,7 @@ def parse_address(text: str) -> Address:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        # Drop the part before the `@`, because it may contain a password.
-        shown = redact(text.rpartition("@")[2])
+        shown = redact(text.rpartition("@")[2])  # Drop the part before the `@`, because it may contain a password.
         raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
     login, _, host = parts.netloc.rpartition("@")
     path = parts.path.rstrip("/")
@@ -197,9 +196,8 @@ class Credentials:
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
             return self._make_key_access(self._find_key_name(address))
         name = self._find_key_name(address)
-        if read_key(name, self._environ) is None:
-            return replace(self._access, key_name=name, advice=REFUSED.format(name=name))
-        return replace(self._access, key_name=name, advice=WITHHELD.format(name=name))
+        advice = REFUSED if read_key(name, self._environ) is None else WITHHELD
+        return replace(self._access, key_name=name, advice=advice.format(name=name))
 
     def _find_grant(self, model: str, base_url: str | None) -> AddressGrant | None:
         public = base_url and redact(base_url)

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import struct
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from evalsuite.core.types import Completion, Usage
-from evalsuite.models.chat_format import OURS
+from evalsuite.core.types import Completion, Request, Usage
+from evalsuite.models.chat_format import CLIENT_PARAMS
 from evalsuite.models.protocol import Transient
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evalsuite.core.types import Request
 
 
 def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/embeddings`."""
-    params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
+    params = {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
     texts = [message.content for message in request.messages]
     return {"model": model, "input": texts, "encoding_format": "base64", **params}
 

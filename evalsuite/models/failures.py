@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient
 
-PASSING = {408, 409, 425}
+TEMPORARY_STATUSES = {408, 409, 425}
 KEY_REFUSED = {401, 403}
 QUOTA = ("insufficient_quota", "billing_hard_limit", "credit balance is too low")
 LONGEST_WORDS = 500
@@ -32,7 +32,7 @@ def make_error(
         return BackendUnavailable(f"{message} ({key_hint})")
     if status >= 500:
         return Outage(message)
-    return Transient(message) if status in PASSING else RequestRefused(message)
+    return Transient(message) if status in TEMPORARY_STATUSES else RequestRefused(message)
 
 
 def _explain_final_failure(status: int, words: str) -> str:
@@ -123,8 +123,7 @@ def _read_seconds_until(date: str) -> float | None:
         return None
     from datetime import UTC, datetime
 
-    # Treat a date without a time zone as UTC.
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)  # Treat a date without a time zone as UTC.
     return max(0.0, (aware - datetime.now(UTC)).total_seconds())
 
 

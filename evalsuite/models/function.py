@@ -8,23 +8,19 @@ import inspect
 import json
 import sys
 import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.json_codec import digest, dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
-from evalsuite.core.types import Completion, TokenLogprob, ToolCall, Usage
+from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_usage, split_reasoning
 from evalsuite.models.embeddings_format import encode_vector
 from evalsuite.models.protocol import RateLimited, Transient
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from evalsuite.core.types import Request
-
-UNDERSTOOD = frozenset(
+OPENAI_FIELDS = frozenset(
     {"content", "reasoning_content", "tool_calls", "finish_reason", "usage", "logprobs", "embeddings", "role"}
 )
 """Fields of an answer in the OpenAI API; other fields are the application's own."""
@@ -96,18 +92,14 @@ class FunctionBackend:
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
-            raise RequestRefused(
-                f"function:{self.target} raised {error}{self._locate_error(error.__cause__)}"
-            ) from error
+            raise self._make_refusal(str(error), error.__cause__) from error
         except BaseException as error:
             # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
-            raise self._make_refusal(error) from error
+            raise self._make_refusal(f"{type(error).__name__}: {error}", error) from error
         return self._make_completion(returned)
 
-    def _make_refusal(self, error: BaseException) -> RequestRefused:
-        return RequestRefused(
-            f"function:{self.target} raised {type(error).__name__}: {error}{self._locate_error(error)}"
-        )
+    def _make_refusal(self, words: str, cause: BaseException | None) -> RequestRefused:
+        return RequestRefused(f"function:{self.target} raised {words}{self._locate_error(cause)}")
 
     def _locate_error(self, error: BaseException | None) -> str:
         """Name the file and line in which the function raised, without the folder, because reports are shared."""
@@ -131,7 +123,7 @@ class FunctionBackend:
                 usage=_read_usage(answer.get("usage") or {}),
                 logprobs=None if logprobs is None else tuple(_read_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
-                facts=_convert_facts({name: value for name, value in answer.items() if name not in UNDERSTOOD}),
+                facts=json.loads(dumps({name: value for name, value in answer.items() if name not in OPENAI_FIELDS})),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RequestRefused(
@@ -160,10 +152,6 @@ def _read_usage(stated: Mapping[str, Any]) -> Usage:
     # Treat a missing count as 0, because a function may state only one of the two counts.
     counts = {name: int(stated.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
     return read_usage({**stated, **counts})
-
-
-def _convert_facts(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    return json.loads(dumps(facts)) if facts else {}
 
 
 def _read_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

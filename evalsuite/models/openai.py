@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from threading import get_ident
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -23,20 +25,16 @@ from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
-from evalsuite.models.credentials import OPENAI, Access, parse_address
+from evalsuite.models.credentials import OPENAI, Access, Address, parse_address
 from evalsuite.models.failures import make_error, read_exhausted_seconds, read_server_message
 from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from importlib.abc import Loader
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
 
     from openai import AsyncOpenAI
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.models.credentials import Address
     from evalsuite.models.openai_client import OpenAICalls
     from evalsuite.models.transport import FailureCause, ServerAnswer
 
@@ -154,7 +152,7 @@ class OpenAIBackend:
         if error:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
-            raise make_error(status, {}, redact(read_server_message(content)), self.base_url, self._access.advice)
+            raise self._make_refusal(status, {}, content)
         return self._choose_api(request)[1].parse_answer(answer)
 
     def copy_without_size_limit(self) -> OpenAIBackend:
@@ -170,8 +168,7 @@ class OpenAIBackend:
     def read_batch_line(self, request: Request, status: int, body: Any) -> Completion:
         content = self._mask_credentials(dumps(body).encode())
         if status != 200:
-            words = redact(read_server_message(content))
-            raise make_error(status, {}, words, self.base_url, self._access.advice)
+            raise self._make_refusal(status, {}, content)
         return self._read_completion(request, json.loads(content), content)
 
     async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
@@ -232,12 +229,11 @@ class OpenAIBackend:
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
                 "or a larger `ulimit -n` helps"
             )
+        words = self._mask_credentials(redact(links.words).encode("utf-8", "replace")).decode("utf-8", "replace")
         if links.unreachable:
-            words = f"{self._mask_text(links.words)}{self._describe_proxy()}"
-            return Unreachable(f"cannot connect to {self.base_url}: {words}")
+            return Unreachable(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
         if links.timeout:
             return LostAnswer(f"{self.base_url} gave no answer within {self._access.timeouts.silence:g} s")
-        words = self._mask_text(links.words)
         if not links.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
         return Broken(f"the connection to {self.base_url} broke: {words}")
@@ -249,9 +245,6 @@ class OpenAIBackend:
         if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
             return ""
         return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
-
-    def _mask_text(self, text: str) -> str:
-        return self._mask_credentials(redact(text).encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _mask_credentials(self, content: bytes) -> bytes:
         """Replace the key and the login by `***`, because some servers repeat them in their answers."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,11 @@ import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
 from evalsuite.core.errors import BackendUnavailable
-from evalsuite.models.credentials import AZURE_TOKEN
+from evalsuite.models.credentials import AZURE_TOKEN, Access, Address
 from evalsuite.models.transport import ACCEPTED, AiohttpTransport, PreparedCall, ServerAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from azure.core.credentials_async import AsyncTokenCredential
-
-    from evalsuite.models.credentials import Access, Address
 
 _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", default=None)
 """Receives the requests of a rehearsal instead of the server."""
@@ -193,12 +190,9 @@ class OpenAICalls:
         # Never reuse a call for Azure, because the address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
-        prepared = self._prepared.get(path) or await self._prepare_call(path)
-        return await self._transport.send_call(prepared, content)
-
-    async def _prepare_call(self, path: str) -> PreparedCall:
-        self._prepared[path] = await record_prepared_call(lambda: self._post_by_package(path, b"{}", {}, {}))
-        return self._prepared[path]
+        if path not in self._prepared:
+            self._prepared[path] = await record_prepared_call(lambda: self._post_by_package(path, b"{}", {}, {}))
+        return await self._transport.send_call(self._prepared[path], content)
 
     async def _post_by_package(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]

@@ -5,17 +5,13 @@ Source: the OpenAI API reference, "Create a model response". `--model-param api=
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from evalsuite.core.json_codec import encode_message
-from evalsuite.core.types import Completion, Request, ToolCall
-from evalsuite.models.chat_format import OURS, read_logprobs, read_usage, shorten_answer, split_reasoning
+from evalsuite.core.types import Completion, Message, Request, ToolCall
+from evalsuite.models.chat_format import CLIENT_PARAMS, read_logprobs, read_usage, shorten_answer, split_reasoning
 from evalsuite.models.protocol import LostAnswer, WithheldAnswer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from evalsuite.core.types import Message
 
 KEPT = ("id", "status", "incomplete_details", "output", "conversation", "service_tier")
 """Fields of an answer that an application's later requests may refer to."""
@@ -24,7 +20,7 @@ FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/responses`. The server stores nothing unless `store` is set."""
-    params = {name: value for name, value in request.params.items() if value is not None and name not in OURS}
+    params = {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
     body: dict[str, Any] = {
         "model": model,
         "input": [item for message in request.messages for item in _convert_message(message)],

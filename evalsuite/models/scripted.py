@@ -11,7 +11,7 @@ from typing import Any
 
 MODEL = "function:evalsuite.models.scripted:answer"
 SCRIPT = "EVALSUITE_SCRIPT"  # Environment variable with the path of the script: a JSON object of answers by question.
-IGNORANCE = "I do not know."
+DEFAULT_ANSWER = "I do not know."
 
 
 def answer(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -23,7 +23,7 @@ def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     said = "\n".join(str(message.get("content")) for message in messages)
     script = _read_script(file) if file else {}
     known = [question for question in script if question and question in said]
-    return script[max(known, key=len)] if known else IGNORANCE
+    return script[max(known, key=len)] if known else DEFAULT_ANSWER
 
 
 @cache

@@ -6,6 +6,7 @@ import errno
 import socket
 import ssl
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from evalsuite.core.errors import EvalsuiteError
 from evalsuite.models.protocol import RateLimited, Transient, WithheldAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from evalsuite.models.credentials import Access
 
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
@@ -30,7 +29,7 @@ KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
 
 ACCEPTED = "gzip, deflate"
 DECOMPRESSED_AT_ONCE = 2**20
-UNPACKED = {b"content-encoding", b"content-length", b"transfer-encoding"}
+COMPRESSION_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, and read the whole answer."""
         answer = await self.send_call(PreparedCall.from_request(request), await request.aread())
-        headers = [pair for pair in answer.raw_headers if pair[0].lower() not in UNPACKED]
+        headers = [pair for pair in answer.raw_headers if pair[0].lower() not in COMPRESSION_HEADERS]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
     async def send_call(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
@@ -175,7 +174,6 @@ class FailureCause:
 def find_cause(error: BaseException) -> FailureCause:
     """Find the cause of a failed call in an exception and its chain of causes."""
     links = _list_causes(error)
-    last = links[-1]
     return FailureCause(
         ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
         response=next((link.response for link in links if isinstance(link, openai.APIStatusError)), None),
@@ -183,7 +181,7 @@ def find_cause(error: BaseException) -> FailureCause:
         no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),
         timeout=any(isinstance(link, TimeoutError) for link in links),
         network=any(isinstance(link, _NETWORK) for link in links),
-        words=_read_message(last),
+        words=_read_message(links[-1]),
     )
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Message, Record
     from evalsuite.results.runs import Run
 
-
 Exported = TypeVar("Exported")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet treat a cell as a formula; an apostrophe is put before such a text."""
@@ -124,19 +123,17 @@ def _make_model_usage(records: list[Record]) -> dict[str, Any]:
 
 
 def _make_inspect_sample(record: Record) -> dict[str, Any]:
-    transcript = record.transcript
-    answer = transcript.answer if transcript else ""
+    transcript, model = record.transcript, record.model
+    answer, messages = (transcript.answer, transcript.messages) if transcript else ("", ())
     target = record.target if isinstance(record.target, list | tuple) else [record.target]
     sample: dict[str, Any] = {
         "id": record.sample,
         "epoch": record.epoch,
         "input": record.input,
         "target": [str(value) for value in target if value is not None],
-        "messages": [_make_inspect_message(message, record.model) for message in transcript.messages]
-        if transcript
-        else [],
+        "messages": [_make_inspect_message(message, model) for message in messages],
         "output": {
-            "model": record.model,
+            "model": model,
             "choices": [
                 {"message": {"role": "assistant", "content": answer, "source": "generate"}, "stop_reason": "stop"}
             ],

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
-from evalsuite.output.reports.compare import GLANCE, compare_runs, make_paired_table
+from evalsuite.output.reports.compare import GLANCE_TITLE, compare_runs, make_paired_table
 from evalsuite.output.reports.markdown import collapse_to_line, format_plain_cell
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.section import Cell, Column, Section, Table, drop_unmeasured_columns, is_best, list_charts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
-
 
 NO_STARS: Mapping[tuple[str, str], str] = MappingProxyType({})
 
@@ -122,7 +120,7 @@ def map_significance_stars(runs: Sequence[Run], labels: Sequence[str]) -> dict[t
 def _format_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
     tables = []
     for section in sections:
-        legend, marks = (_format_legend(first), stars) if section.title == GLANCE else ("", {})
+        legend, marks = (_format_legend(first), stars) if section.title == GLANCE_TITLE else ("", {})
         for block in section.blocks:
             if isinstance(block, Table) and block.rows:
                 caption = ": ".join(filter(None, (section.title, block.title)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -18,8 +19,6 @@ from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import get_worker_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from evalsuite.engine.declaration import Declaration
 
 PACKAGE = Path(__file__).parents[1]

@@ -58,10 +58,8 @@ class CheckResult:
 def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[CheckResult]:
     """Check everything that a run with these settings would need."""
     findings = [_describe_machine(), *_check_model("model", settings.model or find_default_model(), settings)]
-    if settings.judge_model:
-        findings += _check_model("judge", settings.judge_model, settings)
-    if settings.user_model:
-        findings += _check_model("user", settings.user_model, settings)
+    for role, name in (("judge", settings.judge_model), ("user", settings.user_model)):
+        findings += _check_model(role, name, settings) if name else []
     return [
         *findings,
         _check_sandbox(settings, fault=programs),
@@ -96,14 +94,9 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Ch
         yield CheckResult(role, OK, name)
         return
     key = credentials.make_access(name, base_url)
-    yield CheckResult(
-        f"{role}'s key",
-        *(
-            (OK, f"{key.key_name} is set")
-            if (key.key is not None)
-            else (UNKNOWN, f"{key.key_name} is not set, or not meant for this address")
-        ),
-    )
+    lacking = f"{key.key_name} is not set, or not meant for this address"
+    found = (OK, f"{key.key_name} is set") if key.key is not None else (UNKNOWN, lacking)
+    yield CheckResult(f"{role}'s key", *found)
     yield asyncio.run(_check_server_models(role, name, backend))
 
 
@@ -116,9 +109,8 @@ async def _check_server_models(role: str, name: str, backend: Any) -> CheckResul
     finally:
         await backend.aclose()
     if offered is None:
-        return CheckResult(
-            role, UNKNOWN, f"{backend.base_url} answers, but does not list its models; it may have {name}"
-        )
+        words = f"{backend.base_url} answers, but does not list its models; it may have {name}"
+        return CheckResult(role, UNKNOWN, words)
     if name not in offered:
         listed = ", ".join(offered[:5]) + (", ..." if len(offered) > 5 else "")
         words = f"{backend.base_url} answers, but does not list {name}; it lists {listed}"
@@ -166,9 +158,8 @@ def _check_runs_folder(settings: Settings, root: Path) -> CheckResult:
     folder = root / settings.reports
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        return CheckResult(
-            "runs", BROKEN, f"{folder} cannot be written; name another folder with --reports", fault=True
-        )
+        advice = f"{folder} cannot be written; name another folder with --reports"
+        return CheckResult("runs", BROKEN, advice, fault=True)
     try:
         free = shutil.disk_usage(nearest).free
     except OSError as error:

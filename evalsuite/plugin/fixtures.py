@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -12,15 +13,13 @@ from evalsuite.plugin.items import get_case, get_findings, running_items
 from evalsuite.plugin.process import PROCESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from evalsuite.applications.case_model import BlockingModel
     from evalsuite.applications.endpoint import Endpoint
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-OF_A_CASE = ("sample", "transcript", "scores", "evalsuite_case")  # Fixtures that only the test of a benchmark can use.
+CASE_FIXTURES = ("sample", "transcript", "scores", "evalsuite_case")  # Only the test of a benchmark can use these.
 
 
 class RunningCase(NamedTuple):
@@ -38,7 +37,7 @@ def evalsuite_case() -> RunningCase:
     case = get_case(item)
     if case is None:
         names = getattr(item, "fixturenames", ())
-        asked_for = next((name for name in names if name in OF_A_CASE), FIXTURE)
+        asked_for = next((name for name in names if name in CASE_FIXTURES), FIXTURE)
         raise SettingsError(f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}")
     findings = get_findings(item)
     if case.bound.solver is not None:

@@ -7,13 +7,12 @@ the end of the session; the run, its report and its exit status do not change.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     import pytest
 
     from evalsuite.core.types import Record
@@ -55,11 +54,7 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
 
 
 class HookCaller:
-    """Calls evalsuite's hooks; an exception in an implementation is reported and has no other effect.
-
-    Args:
-        config: the session's configuration.
-    """
+    """Calls evalsuite's hooks; an exception in an implementation is reported and has no other effect."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

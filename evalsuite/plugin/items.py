@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 from evalsuite.core.declarations import FIXTURE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from evalsuite.plugin.xdist import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from evalsuite.core.protocols import Benchmark
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.engine.preparation import RunSpec
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 INCOMPLETE = 12  # Equals `Status.INCOMPLETE`, whose import would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
-GOES_ON = "; go on with --resume last (nothing is asked twice)"
+RESUME_HINT = "; go on with --resume last (nothing is asked twice)"
 ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
 
@@ -68,8 +67,7 @@ class ReportListener:
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
-        # Node ids of finished items that are not cases.
-        self._passed_over: set[str] = set()
+        self._passed_over: set[str] = set()  # Node ids of finished items that are not cases.
         # For each case, the number of failed reports, and the number of failed reports that do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
@@ -105,13 +103,13 @@ class ReportListener:
 
         plan = self._list_planned_cases()
         selection = {
-            "narrowed": _is_selection_partial(self._config),
+            # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
+            "narrowed": _is_case_selection(self._config) or any(arg.endswith(".py") for arg in self._config.args),
             "elsewhere": self._find_gated_elsewhere(plan),
             "collected": self._count_selected(plan),
         }
         if self._sent_plan is not None:
-            # Free the plan's memory, because the journal now contains the plan.
-            self._sent_plan = [], {}
+            self._sent_plan = [], {}  # Free the plan's memory, because the journal now contains the plan.
         order, watchers = self._list_planned_order(), HookCaller(self._config)
         return OpenRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
@@ -345,7 +343,7 @@ class ReportListener:
         if self.settings.given:
             self._handle_signals("SIGINT", words="")
 
-    def _handle_signals(self, *names: str, words: str = GOES_ON) -> None:
+    def _handle_signals(self, *names: str, words: str = RESUME_HINT) -> None:
         try:
             # Use a copy of the file descriptor, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
@@ -390,11 +388,6 @@ def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterat
             and (here / name).resolve() != reports.resolve()
         ]
         yield from ((here / name).resolve() for name in files if any(fnmatch(name, pattern) for pattern in patterns))
-
-
-def _is_selection_partial(config: pytest.Config) -> bool:
-    """Tell whether the command line selects only some cases: by -k, -m, --lf, a file or an id."""
-    return _is_case_selection(config) or any(arg.endswith(".py") for arg in config.args)
 
 
 def _is_case_selection(config: pytest.Config) -> bool:

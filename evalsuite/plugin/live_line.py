@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
@@ -15,8 +16,6 @@ from evalsuite.core.phrases import write_count
 from evalsuite.plugin.pytest_internals import get_terminal_file, replace_terminal_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalsuite.plugin.listener import ReportListener
 
 INTERVAL = 0.2  # Seconds between two updates.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -14,9 +16,6 @@ from evalsuite.plugin.items import get_case
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     Scores = Mapping[str, Any]
 
 VARIABLE = "EVALSUITE_MUTANT"  # Environment variable with the fault as JSON, which workers inherit.

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
@@ -17,8 +18,6 @@ from evalsuite.core.settings import OPTIONS, Settings, read_settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pytest
 
 CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")

@@ -8,8 +8,10 @@ from __future__ import annotations
 import builtins
 import linecache
 import re
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from types import CodeType
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -21,9 +23,6 @@ from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from types import CodeType
-
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
     from evalsuite.results.runs import Run
@@ -146,9 +145,8 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         # Show all scores if the test reads no score by name, because the test may then depend on any score.
         few = findings.read and item.config.option.verbose <= 0
         main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
-        explain_failure(
-            item, call, report, format_case_block(record, scores={main or "", *findings.read} if few else ())
-        )
+        scores = {main or "", *findings.read} if few else ()
+        explain_failure(item, call, report, format_case_block(record, scores=scores))
 
 
 def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
@@ -227,8 +225,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     if is_traceback(report.longrepr) and not _replaces_traceback(item.config, call):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return
-    # Leave out the class names of evalsuite's own exceptions.
-    is_ours = isinstance(raised.value, EvalsuiteError)
+    is_ours = isinstance(raised.value, EvalsuiteError)  # Leave out the class names of evalsuite's own exceptions.
     # Use the failure's text for a missing fixture, because only this text lists the existing fixtures.
     said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
     message = escape_for_terminal(said)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from evalsuite.plugin.items import get_case, get_solvable_case
 from evalsuite.plugin.xdist import WorkerQueue, find_worker_queue, is_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.cases import Case, ShardAssignment
@@ -87,8 +86,7 @@ class CaseProcess:
         self.declared_in: dict[str, tuple[str, bool]] = {}
         self.stopping = ""
         self._deal: ShardAssignment | None = None
-        # Use a lock, because test code may request a model in any thread.
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
         self._loop: BackgroundLoop | None = None
         self._models: RunModels | None = None
         # The queue of cases, made in the test thread when the first case begins.
@@ -97,7 +95,6 @@ class CaseProcess:
 
     @property
     def shard_assignment(self) -> ShardAssignment:
-        """This machine's shard of the samples."""
         if self._deal is None:
             from evalsuite.engine.cases import ShardAssignment
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,6 @@ from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failur
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
@@ -169,8 +168,7 @@ def finish_session(session: pytest.Session) -> None:
     if listener is None:
         return
     if not (listener.has_begun or listener.broken or _is_missing_gated_cases(session, listener)):
-        # Hooks may change the exit status of a session without cases.
-        listener.status = 0
+        listener.status = 0  # Hooks may change the exit status of a session without cases.
         return
     listener.status = INCOMPLETE
     if listener.broken:

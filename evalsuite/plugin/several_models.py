@@ -15,7 +15,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model
 
-OF_ONE_RUN = ("resume", "replay")  # Options that name an earlier run, which has only one model.
+SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has only one model.
 
 
 def run_models(config: pytest.Config, models: Sequence[str]) -> int:
@@ -25,7 +25,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
         The highest exit status of the sessions. After an interrupted or terminated session, no further session starts.
     """
     settings = read_config_settings(config)
-    for name in OF_ONE_RUN:
+    for name in SINGLE_RUN_OPTIONS:
         if getattr(settings, name):
             raise SettingsError(
                 f"--{name} continues the run of one model; name one --model, not {' and '.join(models)}"

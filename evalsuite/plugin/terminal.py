@@ -8,6 +8,8 @@ runs the gate's failed cases.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,9 +26,6 @@ from evalsuite.plugin.pytest_internals import get_session, make_failure, remembe
 from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from pathlib import Path
-
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Usage
     from evalsuite.decisions.comparison import BaselineComparison
@@ -139,7 +138,7 @@ def _make_relative(path: Path, config: pytest.Config) -> Path:
 
 
 # Names of plugins that do not receive reports of decisions, because they would count a decision as a test.
-UNINFORMED = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
+NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
 def report_decisions(config: pytest.Config, run: OpenRun) -> None:
@@ -160,7 +159,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
 
 
 def _report_decisions(config: pytest.Config, report: RunReport) -> None:
-    others = [plugin for name in UNINFORMED if (plugin := config.pluginmanager.get_plugin(name)) is not None]
+    others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     for decided in _make_reports(report, every_score=config.option.verbose > 0):
@@ -196,9 +195,8 @@ def _list_comparisons(against: BaselineComparison, which: str) -> Iterator[pytes
 
 def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
     # Show the gate's worst cases, each with its block of question, answer and scores.
-    for title, block in format_case_blocks(
-        list_worst_cases(decision, report.run), report.run, report.baseline, metrics
-    ):
+    cases = list_worst_cases(decision, report.run)
+    for title, block in format_case_blocks(cases, report.run, report.baseline, metrics):
         yield f"{escape_for_terminal(title)}\n{block}"
 
 
@@ -260,9 +258,8 @@ def _list_plan_lines(
         if expense.usage is None
     ]
     gates = parse_gates(settings.gate)
-    seen = compute_detectable_losses(
-        asked, baseline, _find_second_baseline(baseline, settings, config), gates, settings.detect
-    )
+    earlier = _find_second_baseline(baseline, settings, config)
+    seen = compute_detectable_losses(asked, baseline, earlier, gates, settings.detect)
     if seen:
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +16,6 @@ import pytest
 from evalsuite.plugin.items import get_solvable_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from evalsuite.engine.cases import Case
 
 DATA, CHANNEL, PLANNED = "evalsuite", "evalsuite_channel", "evalsuite_planned"
@@ -122,8 +121,7 @@ class WorkerQueue:
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
         self._items, self._torun = items, torun
         self._next: pytest.Item | None = None
-        # The last yielded index, and its position in the queue at that time.
-        self._last, self._place = -1, -1
+        self._last, self._place = -1, -1  # The last yielded index, and its position in the queue at that time.
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as SessionQueue has it
         self._next = nextitem

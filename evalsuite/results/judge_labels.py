@@ -35,9 +35,8 @@ class LabelledScore:
     def verdicts(self) -> LabelPair | None:
         """People's verdict and the judge's verdict; None if values do not pass or fail, or if people are divided."""
         if self.nominal:
-            return convert_preference(self.label) if self.verdict is None else self.verdict, convert_preference(
-                self.judge
-            )
+            verdict = convert_preference(self.label) if self.verdict is None else self.verdict
+            return verdict, convert_preference(self.judge)
         if self.passes is None:
             return None
         verdict = float(self.label >= self.passes) if self.verdict is None else self.verdict
@@ -88,13 +87,8 @@ def select_labelled_cases(tally: Tally, score: str) -> Tally:
 
 def compute_accuracy(tally: Tally) -> Estimate | None:
     """Compute the share of the judge's verdicts that equal people's verdicts; None if no verdict exists."""
-    return compute_weighted_share(
-        [
-            (label, float(both[0] == both[1]))
-            for label in list_labelled_scores(tally)
-            if (both := label.verdicts) is not None
-        ]
-    )
+    verdicts = ((label, label.verdicts) for label in list_labelled_scores(tally))
+    return compute_weighted_share([(label, float(pair[0] == pair[1])) for label, pair in verdicts if pair is not None])
 
 
 def compute_weighted_share(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
@@ -247,8 +241,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
 }
 """Metrics of a run's judges, for gates such as `judge.kappa >= 0.6 @95%`."""
 
-
-OF_VERDICTS = ("accuracy", "sensitivity", "specificity", "ac1", "kappa")
+VERDICT_METRICS = ("accuracy", "sensitivity", "specificity", "ac1", "kappa")
 NO_VERDICTS = (
     "the judge's scores are points on a scale, not verdicts; name the least score that passes with passes=, or gate "
     "judge.weighted_kappa, judge.alpha or judge.rho"
@@ -261,7 +254,7 @@ UNEQUAL = (
 def explain_unmeasured(metric: str, tally: Tally) -> str:
     """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if no known reason applies."""
     labels = list_labelled_scores(tally)
-    if metric in OF_VERDICTS and not any(label.verdicts for label in labels):
+    if metric in VERDICT_METRICS and not any(label.verdicts for label in labels):
         return NO_VERDICTS
     return UNEQUAL if metric in JUDGE_METRICS and not has_equal_weights(labels) else ""
 

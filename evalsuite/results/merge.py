@@ -102,14 +102,12 @@ def _sum_collected_cases(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str,
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
     journal = Journal(target / JOURNAL)
-    journal.begin_session(
-        min(info["started"] for info in infos),
-        "evalsuite runs merge " + " ".join(run_folder.name for run_folder in folders),
-    )
+    started = [info["started"] for info in infos]
+    journal.begin_session(min(started), f"evalsuite runs merge {' '.join(folder.name for folder in folders)}")
     for folder in folders:
         if (folder.path / JOURNAL).is_file():
             journal.answers.take_over(folder.path / JOURNAL)
         import_records(journal, folder.path / RECORDS)
-    journal.end_session(max(info["started"] for info in infos), None)
+    journal.end_session(max(started), None)
     export_records(journal, target)
     journal.close()

@@ -7,15 +7,14 @@ import binascii
 import json
 import re
 import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from evalsuite.journal.journal import Journal
 
 RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Metric, Record
 
-
 IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
 MOST_SHARED = 10_000  # Maximum distinct objects that rows share, because remembering further objects takes memory.
 
@@ -124,12 +123,8 @@ class RunBenchmark:
         scored = frozenset(self.tally.metrics())
         own: Mapping[str, Callable[[Tally], Estimate | None]] = self.benchmark.derived if self.benchmark else {}
         if self.stored:
-            names = self.stored.metrics.keys() - scored - {"pass_rate"}
-            own = {
-                name: partial(self._find_stored_value, name)
-                for name in sorted(names)
-                if find_built_in_metric(name) is None
-            }
+            names = sorted(self.stored.metrics.keys() - scored - {"pass_rate"})
+            own = {name: partial(self._find_stored_value, name) for name in names if not find_built_in_metric(name)}
         return _MetricsWithBuiltIn(own, scored)
 
     def _find_stored_value(self, metric: str, cases: Tally) -> Estimate | None:

@@ -31,16 +31,8 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). For packages without a version
     # in requirements.txt, the last version for Python 3.9 is used.
     "treb-2025": (
-        "numpy==2.0.2",
-        "pandas==2.2.3",
-        "scipy==1.13.1",
-        "statsmodels==0.14.4",
-        "scikit-learn==1.6.1",
-        "seaborn==0.13.2",
-        "matplotlib==3.9.4",
-        "networkx==3.2.1",
-        "openpyxl==3.1.5",
-        "tabulate==0.9.0",
+        *("numpy==2.0.2", "pandas==2.2.3", "scipy==1.13.1", "statsmodels==0.14.4", "scikit-learn==1.6.1"),
+        *("seaborn==0.13.2", "matplotlib==3.9.4", "networkx==3.2.1", "openpyxl==3.1.5", "tabulate==0.9.0"),
     )
 }
 MENTIONED = tuple(requirement.partition("==")[0] for requirement in NAMED["treb-2025"])
@@ -161,8 +153,7 @@ def inspect_interpreter(executable: str) -> Interpreter:
     return Interpreter(str(Path(base).resolve()), prefix, tuple(libraries), version)
 
 
-# The Python versions for which the pinned packages have wheels.
-OLDEST, NEWEST = (3, 11), (3, 12)
+OLDEST, NEWEST = (3, 11), (3, 12)  # The Python versions for which the pinned packages have wheels.
 BUILD_SECONDS = 1800.0
 
 

@@ -73,9 +73,8 @@ def write_payload(
             for (name, kind, rows, _), size in zip(packed, sizes, strict=True)
         ]
         length = None if stdin is None else len(stdin)
-        header = json.dumps(
-            {"code": code, "earlier": list(earlier), "last": last, "stdin": length, "tables": described}
-        ).encode()
+        facts = {"code": code, "earlier": list(earlier), "last": last, "stdin": length, "tables": described}
+        header = json.dumps(facts).encode()
         os.lseek(target, 0, os.SEEK_SET)
         _write_bytes(target, len(header).to_bytes(8, "big") + header)
         for (*_, content), size in zip(packed, sizes, strict=True):
@@ -155,8 +154,7 @@ def _copy_bytes(source: int, target: int, size: int) -> None:
 
 
 ERROR_CHARACTERS = 4000
-# Beginning of the error message for a program whose process ended unexpectedly.
-DEATH = "the program's process "
+DEATH = "the program's process "  # Beginning of the error message for a program whose process ended unexpectedly.
 
 
 @dataclass(frozen=True, slots=True)

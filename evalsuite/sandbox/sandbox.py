@@ -5,31 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
-from evalsuite.sandbox.environments import OWN, get_own_environment
+from evalsuite.sandbox.environments import OWN, ProgramEnvironment, get_own_environment
 from evalsuite.sandbox.execution import (
     DEATH,
     Execution,
+    TableSource,
     compute_read_limits,
     encode_payload,
     make_execution,
     write_payload,
 )
 from evalsuite.sandbox.inside import Limits
-from evalsuite.sandbox.script_hosts import inspect_host, make_script_host, run_program
+from evalsuite.sandbox.script_hosts import ScriptHost, inspect_host, make_script_host, run_program
 from evalsuite.sandbox.tiers import TIERS, explain_failures, list_launches
-from evalsuite.sandbox.warm import WarmInterpreter
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-
-    from evalsuite.sandbox.environments import ProgramEnvironment
-    from evalsuite.sandbox.execution import TableSource
-    from evalsuite.sandbox.script_hosts import ScriptHost
-    from evalsuite.sandbox.warm import RoundEnd
+from evalsuite.sandbox.warm import RoundEnd, WarmInterpreter
 
 TIMEOUT = 10.0
 

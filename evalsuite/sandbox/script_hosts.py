@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import time
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,21 +21,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
 from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
-from evalsuite.sandbox.execution import compute_read_limits, encode_payload, make_execution
+from evalsuite.sandbox.execution import Execution, compute_read_limits, encode_payload, make_execution
 from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import aiohttp
 
-    from evalsuite.sandbox.execution import Execution
     from evalsuite.sandbox.inside import Limits
 
-    ScriptHost: TypeAlias = "ContainerHost | FusionServer"
-
-# Additional time of a script to start an interpreter, import pandas and read tables.
-START_SECONDS = 60.0
+ScriptHost: TypeAlias = "ContainerHost | FusionServer"
+START_SECONDS = 60.0  # Additional time of a script to start an interpreter, import pandas and read tables.
 # Names of files beside the script: the code that runs the program, and the program's result.
 BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
 _SCRIPT = """\
@@ -123,8 +119,7 @@ def _zip_program(payload: bytes) -> bytes:
 
 
 COMMANDS = ("docker", "podman")
-# The exit status of `docker run` if the command itself fails.
-REFUSED = 125
+REFUSED = 125  # The exit status of `docker run` if the command itself fails.
 NOBODY = 65534
 # Maximum processes of user `nobody` in all containers together; some engines cannot set a higher limit.
 MOST_PROCESSES = 8192
@@ -219,8 +214,7 @@ def _is_engine_running(command: str) -> bool:
 
 
 GRACE_SECONDS = 30.0
-# Maximum bytes of a server's answer.
-LARGEST = 64 << 20
+LARGEST = 64 << 20  # Maximum bytes of a server's answer.
 
 
 class FusionServer:
@@ -293,7 +287,6 @@ class FusionServer:
         return answer
 
     async def aclose(self) -> None:
-        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()

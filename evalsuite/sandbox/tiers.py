@@ -8,6 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from evalsuite.sandbox.inside import LOADING, OWN_FILES
 from evalsuite.sandbox.inside.calls import AUDIT_ARCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
 # The kinds of local isolation, in the order in which they are tried if the user does not choose one.
@@ -158,17 +157,8 @@ def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> lis
     # zombies.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
-    return [
-        *launcher,
-        bwrap,
-        *namespaces,
-        *lifetime,
-        *_list_mount_arguments(environment),
-        "--chdir",
-        "/sandbox",
-        "--",
-        *python,
-    ]
+    mounts = _list_mount_arguments(environment)
+    return [*launcher, bwrap, *namespaces, *lifetime, *mounts, "--chdir", "/sandbox", "--", *python]
 
 
 def list_program_variables(interpreter: Interpreter) -> dict[str, str]:

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import tiers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from evalsuite.sandbox.environments import ProgramEnvironment
     from evalsuite.sandbox.inside import Limits
     from evalsuite.sandbox.tiers import Launch
@@ -113,12 +112,10 @@ class WarmInterpreter:
         return await self._run_round(order, seconds, files)
 
     async def continue_program(self, key: int, seconds: float) -> RoundEnd:
-        """Run another round of a living program."""
         self._forget_waiting(key)
         return await self._run_round({"op": "go", "key": key, "timeout": seconds}, seconds)
 
     async def kill_program(self, key: int) -> None:
-        """Kill a program, if the program is alive."""
         self._forget_waiting(key)
         with contextlib.suppress(SandboxError):
             await self._send_order({"op": "end", "key": key})
@@ -139,7 +136,6 @@ class WarmInterpreter:
             self._memory_freed.set()
 
     async def aclose(self) -> None:
-        """End the warm interpreter and every program."""
         self.close("the sandbox was closed while the program ran")
 
     def close(self, reason: str) -> None:

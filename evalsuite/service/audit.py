@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import RunError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, RunError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.types import Usage
 
 MODE = 0o600  # Only the file's owner may read the log of requests.

@@ -13,21 +13,17 @@ import secrets
 import stat
 import time
 from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.types import Usage
-from evalsuite.gateway.spend import Ledger
+from evalsuite.gateway.spend import Attempt, Ledger
 from evalsuite.models.credentials import Secret, read_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from evalsuite.gateway.spend import Attempt
 
 TOKEN = "EVALSUITE_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with a client's token."""
@@ -96,7 +92,7 @@ class Client:
 
 
 ANYBODY = Client("anybody")  # The client of all requests on loopback if no clients are registered.
-ASKING: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
+CURRENT_CLIENT: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
 """The client of the current request; if several clients wait for one call, the first client pays."""
 
 
@@ -253,7 +249,7 @@ class SharedLedger(Ledger):
             share.set_total(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
     def _find_share(self) -> Ledger:
-        client = ASKING.get()
+        client = CURRENT_CLIENT.get()
         if client.name not in self.shares:
             self.shares[client.name] = self._get_share(client)
         return self.shares[client.name]
@@ -263,7 +259,7 @@ class SharedLedger(Ledger):
         try:
             await share.reserve(amount)
         except SpendLimitReached as error:
-            client = ASKING.get()
+            client = CURRENT_CLIENT.get()
             raise ShareUsedUp(
                 f"the gateway's client {client.name!r} has used up its share: ${share.paid.cost:.4f} of "
                 f"${share.limit or 0:g} is spent and the next call may cost ${amount:.4f}; whoever runs the gateway "

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from evalsuite.core.errors import BackendUnavailable, RunError
@@ -19,15 +20,12 @@ from evalsuite.core.json_codec import decode_completion, dumps, encode_completio
 from evalsuite.core.redaction import redact
 from evalsuite.journal.answers import OLDER
 from evalsuite.journal.planned import compute_checksum
-from evalsuite.service.clients import ASKING
+from evalsuite.service.clients import CURRENT_CLIENT, Client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import psycopg
 
     from evalsuite.core.types import Completion, Request, Usage
-    from evalsuite.service.clients import Client
 
 T = TypeVar("T")
 VERSION = 1
@@ -77,7 +75,7 @@ WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
 """
 """The part of `PAID` that is reserved for calls in flight at other gateways."""
 
-DEAD = 1800.0  # Seconds until an unfinished call counts as lost; its maximum cost then counts as paid.
+LOST_AFTER_SECONDS = 1800.0  # Seconds until an unfinished call counts as lost; its maximum cost then counts as paid.
 
 RESTART, RETRY = 5.0, 0.05
 """Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile all requests wait."""
@@ -112,8 +110,7 @@ class PostgresStore:
         self._psycopg, self._url, self._max_age = psycopg, url, max_age
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
-        # Whether the last attempt failed to reach the server, or no attempt was made yet.
-        self._down = True
+        self._down = True  # Whether the last attempt failed to reach the server, or no attempt was made yet.
         self._prepare_database(sorted(client.name for client in clients))
         self.holds_older = bool(self._run_statement(OLDER))
 
@@ -175,7 +172,7 @@ class PostgresStore:
         return {name: float(cost) for name, cost in self._run_statement(PAID, self._gateway)}
 
     def read_reserved_elsewhere(self) -> dict[str, float]:
-        rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - DEAD)
+        rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - LOST_AFTER_SECONDS)
         return {client: float(reserved) for client, reserved in rows}
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
@@ -212,7 +209,8 @@ class PostgresStore:
             "INSERT INTO answers VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET "
             "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
             "created = excluded.created WHERE answers.created < %s",
-            *(key, asked, key, answered, compute_checksum(key, asked, answered), ASKING.get().name, time.time()),
+            *(key, asked, key, answered, compute_checksum(key, asked, answered)),
+            *(CURRENT_CLIENT.get().name, time.time()),
             self._compute_oldest_time(),
         )
         return self.get(key) or completion
@@ -221,7 +219,7 @@ class PostgresStore:
         rows = self._run_statement(
             "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
             "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
-            *(key, ASKING.get().name, self._gateway, time.time(), reserved),
+            *(key, CURRENT_CLIENT.get().name, self._gateway, time.time(), reserved),
         )
         return int(rows[0][0])
 

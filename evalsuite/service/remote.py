@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_request
 from evalsuite.gateway.channel import decode_error
-from evalsuite.models.protocol import Broken, Outage, Unreachable
+from evalsuite.models.protocol import Backend, Broken, Outage, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import aiohttp
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.models.protocol import Backend
     from evalsuite.service.clients import ServiceAddress
 
 BROKE_OFF = "the gateway {url} broke off in the middle of an answer"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.applications.chat_api import (
     BadRequest,
+    HttpAnswer,
     make_error_answer,
     make_failure_answer,
     make_json_answer,
@@ -22,17 +24,12 @@ from evalsuite.applications.chat_api import (
 from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
-from evalsuite.gateway.gateway import GRACE
-from evalsuite.service.clients import ASKING, MINUTE, Quota, ShareUsedUp, is_loopback
+from evalsuite.gateway.gateway import GRACE, Gateway
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, Clients, Quota, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-
-    from evalsuite.applications.chat_api import HttpAnswer
     from evalsuite.core.types import Completion, Request, Usage
-    from evalsuite.gateway.gateway import Gateway
     from evalsuite.service.audit import AuditLog
-    from evalsuite.service.clients import Client, Clients
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import Upstreams
 
@@ -64,32 +61,21 @@ class AnswerCounts:
 def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
     """Write all metrics in Prometheus's text format."""
     ledger = gateway.ledger
-    shares: Mapping[str, float] = {name: share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
+    shares = {(name,): share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
+    served = {(name,): gateway.served[name] for name in ("kept", "joined", "asked")}
+    served_help = "requests: kept in the store, joined to a call under way, asked"
+    down = len(gateway.describe_outages())
     families = [
         _format_metric("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
         _format_metric("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
         _format_metric("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
-        _format_metric(
-            "requests_total",
-            "counter",
-            "requests: kept in the store, joined to a call under way, asked",
-            ("served",),
-            {(name,): gateway.served[name] for name in ("kept", "joined", "asked")},
-        ),
+        _format_metric("requests_total", "counter", served_help, ("served",), served),
         _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
         _format_metric("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
-        _format_metric(
-            "servers_down", "gauge", "model servers that are down", (), {(): len(gateway.describe_outages())}
-        ),
+        _format_metric("servers_down", "gauge", "model servers that are down", (), {(): down}),
         _format_metric("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
         _format_metric("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
-        _format_metric(
-            "client_spent_dollars",
-            "gauge",
-            "US dollars of each client",
-            ("client",),
-            {(name,): cost for name, cost in shares.items()},
-        ),
+        _format_metric("client_spent_dollars", "gauge", "US dollars of each client", ("client",), shares),
     ]
     return "".join(families)
 
@@ -168,8 +154,8 @@ class GatewayServer:
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
-        """Answer a request of the client that the context variable `ASKING` contains; see `Asker.ask`."""
-        client, began = ASKING.get(), time.monotonic()
+        """Answer a request of the client that the context variable `CURRENT_CLIENT` contains; see `Asker.ask`."""
+        client, began = CURRENT_CLIENT.get(), time.monotonic()
         quota = self._quotas.get(client.name)
         try:
             if self._gateway.lost and self._store.shared:
@@ -213,7 +199,7 @@ class GatewayServer:
                 words = "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
                 return _make_response(make_error_answer(401, words, "authentication_error"))
             request[CLIENT] = client
-            ASKING.set(client)
+            CURRENT_CLIENT.set(client)
         if request.method == "POST" and request.content_type != "application/json":
             # Refuse other content types, because CORS lets any web page send them to this address without permission.
             return _make_response(make_error_answer(415, f"Content-Type {request.content_type}: send application/json"))
@@ -221,9 +207,8 @@ class GatewayServer:
             async with asyncio.timeout(SECONDS_TO_SEND):
                 await request.read()
         except TimeoutError:
-            refused = _make_response(
-                make_error_answer(408, f"the request did not arrive whole within {SECONDS_TO_SEND:g} s")
-            )
+            words = f"the request did not arrive whole within {SECONDS_TO_SEND:g} s"
+            refused = _make_response(make_error_answer(408, words))
             refused.force_close()
             return refused
         return await handler(request)

@@ -6,15 +6,17 @@ import asyncio
 import signal
 import ssl
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from evalsuite.core.errors import RunError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, RunError, SettingsError
 from evalsuite.core.redaction import redact
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import Gateway
@@ -24,19 +26,14 @@ from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
 from evalsuite.service.audit import AuditLog
 from evalsuite.service.clients import ANYBODY, Clients, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
-from evalsuite.service.store import open_store
+from evalsuite.service.store import ServiceStore, open_store
 from evalsuite.service.upstreams import Upstreams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from evalsuite.core.errors import EvalsuiteError
     from evalsuite.core.settings import Settings
-    from evalsuite.service.store import ServiceStore
 
-BEAT = 1.0  # Seconds between two reads of the amount that other gateways have spent.
-FRESH_START = 60  # Number of `BEAT`s after which models that were given up (such as without credit) are tried again.
+POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateways have spent.
+POLLS_UNTIL_RETRY = 60  # Polls after which models that were given up (such as without credit) are tried again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +110,8 @@ async def _run_service(service: ServiceSettings, clients: Clients, tls: ssl.SSLC
             await site.start()
         except OSError as error:
             raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
-        port = runner.addresses[0][1]
-        _print_addresses(f"{'https' if tls else 'http'}://{_format_host(service.host)}:{port}", service, clients)
+        host, port = f"[{service.host}]" if ":" in service.host else service.host, runner.addresses[0][1]
+        _print_addresses(f"{'https' if tls else 'http'}://{host}:{port}", service, clients)
         await _wait_for_signal(partial(_update_spending, gateway, ledger, store))
     finally:
         await runner.cleanup()
@@ -133,7 +130,7 @@ async def _wait_for_signal(keep_up: Callable[[int], None]) -> None:
         loop.add_signal_handler(number, ended.set)
     for beat in count():
         with suppress(TimeoutError):
-            async with asyncio.timeout(BEAT):
+            async with asyncio.timeout(POLL_SECONDS):
                 await ended.wait()
         if ended.is_set():
             return
@@ -142,15 +139,11 @@ async def _wait_for_signal(keep_up: Callable[[int], None]) -> None:
 
 def _update_spending(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
     """Read every second what other gateways with this store have spent, because all share one spend limit."""
-    if beat % FRESH_START == 0:
+    if beat % POLLS_UNTIL_RETRY == 0:
         gateway.reset_for_next_run()
     if store.shared and ledger.limit is not None:
         with suppress(RunError):
             ledger.set_paid(store.read_paid(), store.read_reserved_elsewhere())
-
-
-def _format_host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _print_addresses(url: str, service: ServiceSettings, clients: Clients) -> None:

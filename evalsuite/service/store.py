@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -12,13 +13,10 @@ from evalsuite.gateway.gateway import Store
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
 from evalsuite.journal.lease import RunLock
-from evalsuite.service.clients import ASKING
+from evalsuite.service.clients import CURRENT_CLIENT, Client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evalsuite.core.types import Completion, Request
-    from evalsuite.service.clients import Client
 
 
 class ServiceStore(Store, Protocol):
@@ -30,7 +28,7 @@ class ServiceStore(Store, Protocol):
         """Return the US dollars that each client paid or may have to pay, without this gateway's calls in flight."""
 
     def read_reserved_elsewhere(self) -> dict[str, float]:
-        """Return the part of `paid`, by client, that is reserved for calls in flight at other gateways."""
+        """Return the part of `read_paid`, by client, that is reserved for calls in flight at other gateways."""
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         """List a client's calls within the last `seconds`, oldest first: the seconds since each, and its tokens."""
@@ -121,7 +119,7 @@ class SqliteStore(Answers):
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """See `Answers.put`; an expired answer is replaced."""
-        self._session = self._numbers.get(ASKING.get().name)
+        self._session = self._numbers.get(CURRENT_CLIENT.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
             self._group.queue_write(
@@ -130,7 +128,7 @@ class SqliteStore(Answers):
         return await super().put(key, request, completion)
 
     def note_sent(self, key: str, reserved: float = 0.0) -> int:
-        self._session = self._numbers.get(ASKING.get().name)
+        self._session = self._numbers.get(CURRENT_CLIENT.get().name)
         return super().note_sent(key, reserved)
 
     def check_health(self) -> None:

@@ -10,15 +10,12 @@ from evalsuite.core.entry_points import find_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
 from evalsuite.gateway.spend import has_other_model_name
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import AddressGrant, Credentials, parse_address
+from evalsuite.models.credentials import Access, AddressGrant, Credentials, parse_address
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.models.protocol import RateLimited, Transient
+from evalsuite.models.protocol import Backend, RateLimited, Transient
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Request
-    from evalsuite.models.credentials import Access
-    from evalsuite.models.protocol import Backend
-
 
 OWN_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "api-key", "x-api-key", "host", "cookie"}

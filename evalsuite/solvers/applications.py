@@ -25,7 +25,7 @@ from evalsuite.core.json_codec import encode_message
 from evalsuite.core.phrases import write_count
 from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.core.types import Sample, Transcript
-from evalsuite.gateway.handle import OF_CASE
+from evalsuite.gateway.handle import CASE_EFFECTS
 from evalsuite.solvers.services import DEFAULT_REQUEST, CaseExchange, ServiceApplication
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
 
 
 async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
-    token = OF_CASE.set((model.effects, asyncio.get_running_loop()))
+    token = CASE_EFFECTS.set((model.effects, asyncio.get_running_loop()))
     try:
         loop = asyncio.get_running_loop()
         return await call_maybe_async(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
     finally:
-        OF_CASE.reset(token)
+        CASE_EFFECTS.reset(token)
 
 
 def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:

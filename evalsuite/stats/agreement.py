@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Real
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evalsuite.stats.clustering import jackknife_interval
-from evalsuite.stats.inputs import check_labels, check_probability, check_same_length, is_missing
+from evalsuite.stats.inputs import Array, Labels, check_labels, check_probability, check_same_length, is_missing
 from evalsuite.stats.intervals import share_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
-
-    from evalsuite.stats.inputs import Array, Labels
 
 Weights = Literal["nominal", "linear", "quadratic"]
 

@@ -6,20 +6,14 @@ Neither cases that share a source nor epochs of one sample are independent; only
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from evalsuite.stats.inputs import check_numbers, check_probability, check_same_length
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from evalsuite.stats.inputs import Array, Labels, Values
+from evalsuite.stats.inputs import Array, Labels, Values, check_numbers, check_probability, check_same_length
 
 T = TypeVar("T")
 ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
-
-
 _SAME = 1e-9  # Interval width, relative to the largest value, below which all values count as equal.
 
 
@@ -226,7 +220,10 @@ def jackknife_interval(
         check_probability(confidence, "confidence")
         return Interval(math.nan, math.nan)
     value = statistic([item for cluster in clusters for item in cluster])
-    without = [_compute_without(clusters, at, statistic) for at in range(len(clusters))]
+    without = [
+        statistic([item for at, cluster in enumerate(clusters) if at != left_out for item in cluster])
+        for left_out in range(len(clusters))
+    ]
     return make_replicates_interval(value, without, bounds=bounds, confidence=confidence)
 
 
@@ -262,7 +259,3 @@ def compute_replicates_pvalue(value: float, without: Sequence[float]) -> float:
     freedom = len(without) - 1
     error = (interval.high - interval.low) / 2 / float(stdtrit(freedom, 0.975))
     return 2 * float(stdtr(freedom, -abs(value) / error))
-
-
-def _compute_without(clusters: Sequence[Sequence[T]], left_out: int, statistic: Callable[[list[T]], float]) -> float:
-    return statistic([item for at, cluster in enumerate(clusters) if at != left_out for item in cluster])

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalsuite.stats.clustering import Interval, make_replicates_interval
-from evalsuite.stats.inputs import check_numbers, check_same_length
+from evalsuite.stats.inputs import Array, Values, check_numbers, check_same_length
 
 if TYPE_CHECKING:
-    from evalsuite.stats.inputs import Array, Values
-
     Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
@@ -134,11 +132,11 @@ def rank_interval(
 # The number of added clusters. In simulations with 12 to 100 pairs and two added clusters, up to 6% of the intervals
 # miss the true correlation; with one added cluster, up to 16% do.
 MORE_CLUSTERS = 2
-NEARLY_ONE = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
+LARGEST_CORRELATION = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
 
 def _transform_by_fisher(coefficient: float) -> float:
-    return math.atanh(max(-NEARLY_ONE, min(NEARLY_ONE, coefficient)))
+    return math.atanh(max(-LARGEST_CORRELATION, min(LARGEST_CORRELATION, coefficient)))
 
 
 def _add_extreme_cases(

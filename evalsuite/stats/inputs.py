@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence, Sized
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence, Sized
-
     from numpy.typing import NDArray
 
-    Array = NDArray[Any]
-    Values = Sequence[float] | Array
-    Labels = Sequence[Hashable] | Array
+Array: TypeAlias = "NDArray[Any]"
+Values: TypeAlias = "Sequence[float] | Array"
+Labels: TypeAlias = "Sequence[Hashable] | Array"
 
 
 def check_numbers(values: Values, name: str = "values") -> Array:

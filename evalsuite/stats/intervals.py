@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import random
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from evalsuite.stats.clustering import ROUNDING, Interval, compute_mean_of_clusters, sum_clusters
-from evalsuite.stats.inputs import check_binary, check_numbers, check_probability, check_range, find_by_bisection
+from evalsuite.stats.inputs import (
+    Array,
+    Labels,
+    Values,
+    check_binary,
+    check_numbers,
+    check_probability,
+    check_range,
+    find_by_bisection,
+)
 
-if TYPE_CHECKING:
-    from evalsuite.stats.inputs import Array, Labels, Values
-
-RESAMPLES = 9999
-"""Number of resamples, chosen so that the quantiles of 95% and 99% intervals need no interpolation."""
+RESAMPLES = 9999  # Number of resamples, chosen so that the quantiles of 95% and 99% intervals need no interpolation.
 
 FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
 CELLS_AT_ONCE = 4_000_000  # Maximum resampled values in memory at a time: about 100 MB for any number of cases.
@@ -188,7 +192,6 @@ MOST_AT_RISK = 0.75
 """Maximum share of the capital that a bet may risk: c in Waudby-Smith and Ramdas, for a fixed sample size."""
 
 BET_HALVINGS = 30  # Number of bisection steps, enough for nine digits.
-
 
 FEWEST_AMOUNTS = 30
 """Minimum clusters. For lognormal amounts (sigma 1), the upper bound fails in 5% of samples of 20, in 3% of 30."""

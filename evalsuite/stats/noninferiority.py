@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from evalsuite.stats.clustering import ClusteredMean, compute_mean_of_clusters, make_bounded_interval, sum_clusters
-from evalsuite.stats.inputs import check_numbers, check_probability, check_range, check_same_length
+from evalsuite.stats.inputs import (
+    Array,
+    Labels,
+    Values,
+    check_numbers,
+    check_probability,
+    check_range,
+    check_same_length,
+)
 from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant, tango_interval, tango_pvalue
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evalsuite.stats.inputs import Array, Labels, Values
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
 # The power to find an equal model `no worse`; 5% may stay undecided, because a test may also wrongly call 5% worse.
 EQUAL_PASSES = 0.95
-
 
 # Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
 # draws (at least 200) are made, to keep the time below a second.
@@ -283,6 +286,7 @@ def _compare_means(
     totals, sizes = sum_clusters(after - before, clusters)
     mean = compute_mean_of_clusters(totals, sizes)
     interval = make_bounded_interval(mean, mean.clusters, confidence, pairs.scale)
+    widening = compute_dispersion(np.append(before, after), pairs.scale) / len(before)
     return NonInferiority(
         **asdict(_test_means(mean, totals, sizes, pairs.margin, pairs.scale)),
         baseline=float(before.mean()),
@@ -290,9 +294,7 @@ def _compare_means(
         difference=mean.mean,
         low=interval.low,
         high=interval.high,
-        detectable=_compute_detectable_loss(
-            mean, confidence, pairs.scale, _compute_widening(before, after, pairs.scale)
-        ),
+        detectable=_compute_detectable_loss(mean, confidence, pairs.scale, widening),
         method="paired t test" if clusters is None else "paired t test, cluster-robust",
         pairs=pairs,
     )
@@ -332,10 +334,6 @@ def _compute_rare_losses(net: float, count: int, share: float) -> float:
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
     return float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
-
-
-def _compute_widening(before: Array, after: Array, scale: float) -> float:
-    return compute_dispersion(np.append(before, after), scale) / len(before)
 
 
 def _compute_detectable_loss(mean: ClusteredMean, confidence: float, scale: float, widening: float = 0.0) -> float:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from evalsuite.stats.clustering import Interval, clustered_mean, make_bounded_interval
-from evalsuite.stats.inputs import check_binary, check_numbers, check_probability, check_same_length, find_by_bisection
-
-if TYPE_CHECKING:
-    from evalsuite.stats.inputs import Labels, Values
+from evalsuite.stats.inputs import (
+    Labels,
+    Values,
+    check_binary,
+    check_numbers,
+    check_probability,
+    check_same_length,
+    find_by_bisection,
+)
 
 
 @dataclass(frozen=True, slots=True)

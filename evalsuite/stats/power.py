@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import check_numbers, check_probability
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from evalsuite.stats.inputs import Array, Values
+from evalsuite.stats.inputs import Array, Values, check_numbers, check_probability
 
 MOST_CASES = 10**9  # Largest number of cases that the search tries.
 BLOCK = 256  # Numbers of discordant cases whose results are computed at once.

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import check_numbers, check_probability, check_range, check_same_length
-
-if TYPE_CHECKING:
-    from evalsuite.stats.inputs import Array, Values
+from evalsuite.stats.inputs import Array, Values, check_numbers, check_probability, check_range, check_same_length
 
 
 @dataclass(frozen=True, slots=True)

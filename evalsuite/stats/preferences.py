@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.stats.inputs import check_numbers, check_probability, check_range, check_same_length
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evalsuite.stats.inputs import Array, Labels, Values
+from evalsuite.stats.inputs import (
+    Array,
+    Labels,
+    Values,
+    check_numbers,
+    check_probability,
+    check_range,
+    check_same_length,
+)
 
 POINTS = 400 / math.log(10)  # Elo's scale: a model with 400 points more wins ten of eleven comparisons.
 MEAN_RATING = 1000.0  # The mean of all ratings, as usual in Elo's system.

@@ -14,12 +14,9 @@ would decide the result even if the model's answers change midway.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from evalsuite.stats.inputs import check_probability
-
-if TYPE_CHECKING:
-    from evalsuite.stats.inputs import Array
+from evalsuite.stats.inputs import Array, check_probability
 
 
 class ConfidenceSequence(Protocol):

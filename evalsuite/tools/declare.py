@@ -9,6 +9,7 @@ import re
 import sys
 import types
 import typing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -21,8 +22,6 @@ from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from evalsuite.core.protocols import Model
 
 _GOOGLE = re.compile(r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?|Attributes|Warnings?):\s*$")
@@ -144,7 +143,8 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> To
         if parameter.name in about:
             schema["description"] = about[parameter.name]
         if parameter.default is not parameter.empty and parameter.default is not None:
-            schema["default"] = _convert_default(parameter.default, adapters.get(parameter.name))
+            given, adapter = parameter.default, adapters.get(parameter.name)
+            schema["default"] = given if adapter is None else adapter.dump_python(given, mode="json")
         properties[parameter.name] = schema
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required}
@@ -168,8 +168,7 @@ def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Paramet
         del parameters[0]
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            message = f"tool {function.__name__!r}: parameter {parameter.name!r} cannot be given by name"
-            raise SettingsError(message)
+            raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} cannot be given by name")
     return parameters
 
 
@@ -235,10 +234,6 @@ def _make_type_error(hint: Any, where: str) -> SettingsError:
         f"{where} has the type {hint!r}, which JSON has not; use str, int, float, bool, Literal, list and dict of "
         "these, an Enum, a date, a dataclass, a TypedDict or a pydantic model"
     )
-
-
-def _convert_default(value: Any, adapter: Any) -> Any:
-    return value if adapter is None else adapter.dump_python(value, mode="json")
 
 
 @dataclass(frozen=True, slots=True)

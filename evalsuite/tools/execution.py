@@ -121,7 +121,6 @@ ASK_TO_USER = _make_text_document(
     "One question to the user.",
 )
 
-
 LONGEST_NAME = 60  # Maximum characters of names and faults in messages to the model.
 LONGEST_FAULT = 160
 FaultKind = Literal[
@@ -317,12 +316,9 @@ class Registry:
         """Convert a call's arguments to the tool's types; return the arguments and all faults of the call."""
         if name in self._tools:
             return check_arguments(self._tools[name].document, arguments)
-        faults = [
-            CallFault(
-                "unknown_tool",
-                f"no tool is named {shorten_to_beginning(name, LONGEST_NAME)!r}; there are {', '.join(self._tools)}",
-            )
-        ]
+        known = ", ".join(self._tools)
+        message = f"no tool is named {shorten_to_beginning(name, LONGEST_NAME)!r}; there are {known}"
+        faults = [CallFault("unknown_tool", message)]
         if "\\" in name:
             faults.append(CallFault("escaped_name", "names are written without backslashes"))
         return dict(arguments), tuple(faults)

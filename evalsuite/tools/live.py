@@ -12,6 +12,7 @@ import json
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,13 +23,10 @@ from evalsuite.core.threads import run_in_thread
 from evalsuite.sandbox import tiers
 from evalsuite.sandbox.environments import get_own_environment, get_own_interpreter
 from evalsuite.sandbox.tiers import explain_failures
-from evalsuite.tools.execution import ToolFailure
+from evalsuite.tools.execution import ToolDocument, ToolFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalsuite.core.protocols import Model
-    from evalsuite.tools.execution import ToolDocument
 
 DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0

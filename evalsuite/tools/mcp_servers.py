@@ -6,6 +6,7 @@ Needs the package `mcp` (the extra `mcp`).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
     from evalsuite.gateway.handle import CaseEffects
@@ -78,8 +77,8 @@ class _McpConnection:
         try:
             from mcp import ClientSession
         except ImportError as error:
-            words = "McpServer needs the package `mcp`: install evalsuite[mcp]"
-            ready.set_exception(SettingsError(f"{words} ({error})"))
+            message = f"McpServer needs the package `mcp`: install evalsuite[mcp] ({error})"
+            ready.set_exception(SettingsError(message))
             return
         try:
             async with AsyncExitStack() as stack:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import RunError, ToolError
 from evalsuite.core.phrases import shorten_to_beginning
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolFailure
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, ToolFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.tools.execution import ToolDocument
 
 RECORDS = "records.jsonl"
 _FAILED = "Error: "
@@ -119,9 +117,7 @@ class _RecordedCalls:
 
     # The tool calls of each episode in order, by the episode's request.
     episodes: dict[str, list[list[tuple[str, CallResult]]]] = field(default_factory=dict)
-    results: dict[str, list[CallResult]] = field(
-        default_factory=dict
-    )  # The results of each call in the recorded episodes.
+    results: dict[str, list[CallResult]] = field(default_factory=dict)  # The results of each call in all episodes.
     replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.
 
     def add(self, record: Mapping[str, Any]) -> None:

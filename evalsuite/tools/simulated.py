@@ -6,18 +6,16 @@ import hashlib
 import json
 import sqlite3
 import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import SettingsError, ToolError
-from evalsuite.core.types import Message
+from evalsuite.core.types import Message, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample
     from evalsuite.tools.execution import ToolDocument
 
 FILE = "tool_observations.sqlite"
@@ -212,7 +210,6 @@ What you know, to be told when you are asked for it:
 {knows}
 
 Say {end} and nothing else when {stop}."""
-
 
 GREETING = Message("user", "Hello, how can I help you?")
 

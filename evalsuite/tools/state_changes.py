@@ -73,5 +73,5 @@ def compress_state(state: Any) -> str:
 
 
 def decompress_state(packed: str) -> Any:
-    """Reverse `pack`."""
+    """Reverse `compress_state`."""
     return json.loads(zlib.decompress(base64.b64decode(packed)).decode("utf-8", "surrogatepass"))

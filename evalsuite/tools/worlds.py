@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -13,18 +14,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.threads import call_maybe_async
-from evalsuite.core.types import CHANGES
+from evalsuite.core.types import CHANGES, Sample
 from evalsuite.gateway.handle import CaseEffects, Effect
-from evalsuite.tools.execution import Tool, ToolFailure, as_json, as_text, find_tool_methods, list_documents, tools_of
-from evalsuite.tools.state_changes import LARGE_STATE, apply_changes, compress_state, decompress_state, list_changes
+from evalsuite.tools.execution import (
+    Executor,
+    Tool,
+    ToolDocument,
+    ToolFailure,
+    as_json,
+    as_text,
+    find_tool_methods,
+    list_documents,
+    tools_of,
+)
+from evalsuite.tools.state_changes import (
+    LARGE_STATE,
+    Change,
+    apply_changes,
+    compress_state,
+    decompress_state,
+    list_changes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
     from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample
-    from evalsuite.tools.execution import Executor, ToolDocument
-    from evalsuite.tools.state_changes import Change
 
 _WORDS = {
     "fails": "fails at call",

@@ -19,7 +19,7 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.credentials import Secret
 from evalsuite.service import server
 from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import ASKING, MINUTE, Client, Clients, Quota
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, Clients, Quota
 from evalsuite.service.store import SqliteStore
 from evalsuite.service.upstreams import Upstreams
 from tests.unit.gateway.conftest import ScriptedBackend, echo, request
@@ -83,7 +83,7 @@ def test_a_restarted_gateway_counts_the_calls_of_the_last_minute(
     client = Client("ci", Secret(TOKEN), **limits)
 
     async def run_gateway(*texts: str) -> None:
-        ASKING.set(client)
+        CURRENT_CLIENT.set(client)
         store = SqliteStore(tmp_path / "store.sqlite", [client], None)
         gateway = Gateway(lambda *_: ScriptedBackend(echo), store, Limiter(8))
         try:

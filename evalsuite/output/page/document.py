@@ -26,23 +26,8 @@ from evalsuite.core.json_codec import dumps
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
-    "dom.js",
-    "numbers.js",
-    "chunks.js",
-    "cases.js",
-    "search.js",
-    "filters.js",
-    "diff.js",
-    "tables.js",
-    "bars.js",
-    "charts.js",
-    "overview.js",
-    "compare.js",
-    "report.js",
-    "list.js",
-    "case.js",
-    "runs.js",
-    "main.js",
+    *("dom.js", "numbers.js", "chunks.js", "cases.js", "search.js", "filters.js", "diff.js", "tables.js", "bars.js"),
+    *("charts.js", "overview.js", "compare.js", "report.js", "list.js", "case.js", "runs.js", "main.js"),
 )
 """The scripts, in an order in which each script precedes the scripts that use it."""
 
@@ -122,7 +107,7 @@ def encode_safe_json(value: Any) -> str:
 
 FOLDER = "page"  # Name of the folder next to the page that contains the chunks of a large run.
 LEVEL = 1  # Compression level of zlib; each higher level doubles the time and saves only a few percent of the size.
-IN_FLIGHT = 8  # Maximum chunks that wait for compression, to limit memory.
+MOST_WAITING_CHUNKS = 8  # Maximum chunks that wait for compression, to limit memory.
 
 
 def compress_data(data: bytes) -> str:
@@ -167,7 +152,7 @@ class Chunks:
     def add(self, name: str, data: bytes) -> None:
         """Add a chunk; the name may contain letters, digits and `-`."""
         self._waiting.append((name, self._pool.submit(compress_data, data)))
-        while len(self._waiting) > IN_FLIGHT:
+        while len(self._waiting) > MOST_WAITING_CHUNKS:
             self._store_first()
 
     def add_chunk_in_pieces(self, name: str, pieces: Iterable[str]) -> None:
@@ -302,7 +287,6 @@ class CaseTable:
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
     def get(self, case: str) -> PageRow | None:
-        """Return the row of a case; None if the case has no row."""
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 

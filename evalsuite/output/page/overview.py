@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from evalsuite.output.reports.section import Block, Chart, Section, Table, conve
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from evalsuite.results.runs import Run
 
 SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
@@ -34,7 +33,6 @@ NOT_REPEATED = {
     "run", "resume", "replay", "shard", "gate", "baseline", "stop_when_decided", "limit", "reports",
 }  # fmt: skip
 """Command-line options that are not needed to repeat a single case of a run."""
-
 
 MOST_VALUES = 60  # Maximum values of a grouping tag; a tag with more values identifies single cases.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.verdict import Verdict, measure_run
@@ -23,9 +25,6 @@ from evalsuite.results.record_file import RECORDS
 from evalsuite.results.run_folders import replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.output.reports.section import Section
     from evalsuite.results.runs import Run
 

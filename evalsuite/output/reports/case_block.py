@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import chain, islice
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import escape_for_terminal
@@ -14,14 +15,11 @@ from evalsuite.output.reports.section import Column
 from evalsuite.results.judge_labels import group_scores_by_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from evalsuite.core.types import Outcome, Record
+    from evalsuite.core.types import Record
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
-
 
 MOST = 1000  # Maximum characters of each text; `evalsuite report case --full` prints complete texts.
 INDENT = 10
@@ -78,7 +76,7 @@ def _format_labelled(label: str, text: str, most: int | None) -> str:
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
 
 
-OF_ONE_GATE = 3  # Maximum number of cases that are shown for one missed gate.
+MOST_CASES_PER_GATE = 3  # Maximum number of cases that are shown for one missed gate.
 LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
@@ -99,20 +97,17 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
 
     failed = [row for row in rows if row.outcome == "failed"]
     measured = failed or [row for row in rows if get_score(row, metric) is not None]
-    return [row.case for row in sorted(measured, key=get_sort_key)[:OF_ONE_GATE]]
+    return [row.case for row in sorted(measured, key=get_sort_key)[:MOST_CASES_PER_GATE]]
 
 
 def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     """List the worst cases of missed gates, then failures that no gate covers, then errors."""
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
-    uncovered = chain.from_iterable(_list_uncovered(run, outcome) for outcome in ("failed", "error"))
+    rows = (row for outcome in ("failed", "error") for row in run.all_rows() if row.outcome == outcome)
+    uncovered = (row.case for row in rows if row.excused is None)
     # Remove duplicates, because a missed gate's worst case may also be a failure that no gate covers.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
-
-
-def _list_uncovered(run: Run, outcome: Outcome) -> Iterator[str]:
-    return (row.case for row in run.all_rows() if row.outcome == outcome and row.excused is None)
 
 
 def format_case_blocks(

@@ -8,8 +8,10 @@ import json
 import math
 import re
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
@@ -42,13 +44,9 @@ from evalsuite.results.runs import Run, RunBenchmark, load_run
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from evalsuite.core.declarations import Declarations
 
-
-GLANCE = "At a glance"
+GLANCE_TITLE = "At a glance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,10 @@ class Comparison:
     sections: Sequence[Section]  # The sections of the comparison.
 
     def render_for_terminal(self) -> str:
-        """Render the table of runs side by side for a terminal."""
         return "\n\n".join(
             render_terminal_table(block)
             for section in self.sections
-            if section.title == GLANCE
+            if section.title == GLANCE_TITLE
             for block in section.blocks
             if isinstance(block, Table)
         )
@@ -146,19 +143,14 @@ def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequ
         best.append(find_best_value(estimates, lower_is_better=falls))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
-    return Section(GLANCE, [Table("", columns, rows, note, best)])
+    return Section(GLANCE_TITLE, [Table("", columns, rows, note, best)])
 
 
 def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:
-    rows: list[list[Cell]] = [
-        [
-            label,
-            run.folder.name,
-            str(run.info.get("started", "")),
-            sum(len(bench.tally) for bench in run.benchmarks.values()),
-        ]
-        for run, label in zip(runs, labels, strict=True)
-    ]
+    rows: list[list[Cell]] = []
+    for run, label in zip(runs, labels, strict=True):
+        cases = sum(len(bench.tally) for bench in run.benchmarks.values())
+        rows.append([label, run.folder.name, str(run.info.get("started", "")), cases])
     columns = [Column("label"), Column("run"), Column("date"), Column("cases", "count")]
     return Section("Runs", [Table("", columns, rows)])
 
@@ -187,13 +179,10 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
         "test, the interval is Tango's, extended to zero if the test does not reject. Other scores: paired t test and "
         "interval within the metric's range, with samples that share a source as one cluster"
     )
-    corrected = (
-        f"; Bonferroni's correction for the {comparisons} pairs of a metric, of p and interval alike."
-        if comparisons > 1
-        else "."
-    )
-    also = f" Left out: {'; '.join(repeated)}." if repeated else ""
-    return Table("All pairs, question by question", columns, rows, note + corrected + also) if rows else None
+    corrected = f"; Bonferroni's correction for the {comparisons} pairs of a metric, of p and interval alike."
+    note += corrected if comparisons > 1 else "."
+    note += f" Left out: {'; '.join(repeated)}." if repeated else ""
+    return Table("All pairs, question by question", columns, rows, note) if rows else None
 
 
 def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
@@ -215,7 +204,7 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
 
 
 def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List the metrics with distinct values, and print one line per metric that repeats another metric's values."""
+    """List the metrics with distinct values; describe in one line each metric that repeats another metric's values."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return split_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
@@ -251,8 +240,7 @@ def make_radar_chart(
     Each spoke is a metric with values from 0 to 1 in every run. If too few metrics have such values, the spokes are the
     values of the first tag with enough values, and show the primary metric's means.
     """
-    drawn = any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks)
-    if drawn:
+    if any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks):
         return None
     if len(metrics := [metric for metric in _list_share_metrics(views) if not falls(metric)][:MOST]) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
@@ -338,12 +326,8 @@ def _make_history_table(course: MetricHistory) -> Table:
     references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
     columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
     for name in references:
-        columns += [
-            Column(f"against {name}", "number", 4),
-            Column("p", "pvalue"),
-            Column("level", "pvalue"),
-            Column(""),
-        ]
+        against = Column(f"against {name}", "number", 4)
+        columns += [against, Column("p", "pvalue"), Column("level", "pvalue"), Column("")]
     rows = [_make_release_row(release, references) for release in course.releases]
     note = (
         "Every release is compared with the same reference, paired by question. `drift`: a fall is shown at a level "

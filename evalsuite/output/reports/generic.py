@@ -19,7 +19,6 @@ from evalsuite.results.tally import Estimate, RunView, Tally
 if TYPE_CHECKING:
     DerivedMetric = Callable[[Tally], Estimate | None]
 
-
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
 MOST_VALUES = 20  # A tag with more values than this identifies single cases instead of grouping cases.
 MOST_CHARTED = 4  # Maximum metrics in one chart.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -22,38 +23,27 @@ from evalsuite.output.reports.section import (
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from evalsuite.decisions.gates import GateDecision
 
-MENTION = re.compile(r"@(?=[\w-])")
+USER_MENTION = re.compile(r"@(?=[\w-])")
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500  # Maximum characters of a single text of a model in a report.
-
 
 # Matches lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
 def render_sections(sections: Sequence[Section], pictures: Sequence[str]) -> str:
-    """Render sections as a document.
-
-    Args:
-        sections: the sections in order.
-    """
+    """Render sections as a document; a chart is shown only if `pictures` contains its name."""
     parts = []
     for section in sections:
         parts.append(f"## {escape_markdown(section.title)}")
-        for is_detail, blocks in groupby(section.blocks, _is_folded_block):
+        for is_detail, blocks in groupby(section.blocks, lambda block: block.folded and not isinstance(block, Passage)):
             texts = [text for block in blocks if (text := _render_block(block, pictures))]
             if is_detail and texts:
                 texts = ["<details><summary>More tables and pictures</summary>", *texts, "</details>"]
             parts += texts
     return "\n\n".join(parts)
-
-
-def _is_folded_block(block: Block) -> bool:
-    return block.folded and not isinstance(block, Passage)
 
 
 def _render_block(block: Block, pictures: Sequence[str]) -> str:
@@ -170,12 +160,12 @@ def escape_markdown(text: str) -> str:
     """Escape text of a model or a dataset, so that the text stays in its table cell and never becomes markup."""
     quoted = collapse_to_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # Mentions in a model's text must not notify users, and addresses must not become links.
-    inert = MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
+    inert = USER_MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
 
 
 def unescape_markdown(text: str) -> str:
-    """Undo `escape`."""
+    """Undo `escape_markdown`."""
     return html.unescape(re.sub(r"\\([\\`*_\[\]|~!])", r"\1", text))
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Usage
-from evalsuite.output.reports.section import Cell, Table, parse_columns
+from evalsuite.output.reports.section import Cell, Table, convert_cell, parse_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalsuite.decisions.planning import DetectableLoss, Expense
 
-EXPENSES = parse_columns(
+EXPENSE_COLUMNS = parse_columns(
     "benchmark | cases: count | calls: count | prompt tokens: count | completion tokens: count | US dollars: number 2 "
     "| minutes: number 1"
 )
-SIGHTS = parse_columns(
+LOSS_COLUMNS = parse_columns(
     "metric | questions: count | epochs: count | loss shown: number 4 | twice the questions: number 4 | twice the "
     "epochs: number 4 | loss wanted: number 4 | questions for it: count | epochs for it"
 )
@@ -27,7 +26,7 @@ SIGHTS = parse_columns(
 def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
     """Tabulate the expected expense of each benchmark, and the total."""
     rows: list[list[Cell]] = [
-        _make_expense_row(expense.asked.benchmark, expense.asked.cases, expense) for expense in expenses
+        [each.asked.benchmark, each.asked.cases, *_make_amounts(each.usage), each.minutes] for each in expenses
     ]
     measured = [expense for expense in expenses if expense.usage is not None]
     if len(expenses) > 1 and measured:
@@ -35,11 +34,7 @@ def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
         minutes = [expense.minutes for expense in measured if expense.minutes is not None]
         cases = sum(expense.asked.cases for expense in expenses)
         rows.append(["all", cases, *_make_amounts(usage), math.fsum(minutes) if minutes else None])
-    return Table("", EXPENSES, rows)
-
-
-def _make_expense_row(name: str, cases: int, expense: Expense) -> list[Cell]:
-    return [name, cases, *_make_amounts(expense.usage), expense.minutes]
+    return Table("", EXPENSE_COLUMNS, rows)
 
 
 def _make_amounts(usage: Usage | None) -> list[Cell]:
@@ -50,7 +45,7 @@ def _make_amounts(usage: Usage | None) -> list[Cell]:
 
 def tabulate_detectable_losses(sights: Sequence[DetectableLoss]) -> Table:
     """Tabulate each metric's detectable loss (power 80%), and the questions needed to detect the wanted loss."""
-    return Table("", SIGHTS, [_make_loss_row(sight) for sight in sights])
+    return Table("", LOSS_COLUMNS, [_make_loss_row(sight) for sight in sights])
 
 
 def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
@@ -58,17 +53,13 @@ def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
         str(sight.subject),
         sight.questions,
         sight.after,
-        _drop_infinite(sight.visible),
-        _drop_infinite(sight.loss_at_double_questions),
-        _drop_infinite(sight.loss_at_double_epochs),
+        convert_cell(sight.visible),
+        convert_cell(sight.loss_at_double_questions),
+        convert_cell(sight.loss_at_double_epochs),
         sight.loss,
         sight.needed,
         "?" if not sight.noise_known else str(sight.epochs_needed or "none suffice"),
     ]
-
-
-def _drop_infinite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def advise_on_loss(sight: DetectableLoss) -> str:

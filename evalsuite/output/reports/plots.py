@@ -5,15 +5,14 @@ from __future__ import annotations
 import importlib.util
 import math
 import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.output.reports.markdown import ABSENT
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from evalsuite.output.reports.section import Chart
 
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
@@ -83,14 +82,10 @@ def _compute_size(chart: Chart) -> tuple[float, float]:
         names = max((len(series.name) for series in chart.series), default=0)
         cell = max(0.75, LEGEND_LETTER * min(12, max(map(len, chart.labels))))
         return 2.0 + LEGEND_LETTER * names + cell * len(chart.labels), 1.8 + 0.5 * len(chart.series)
-    wanted, height = (6.4, 4.8) if chart.kind == "radar" else (_compute_width(chart), 4.0)
+    marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
+    wanted, height = (6.4, 4.8) if chart.kind == "radar" else (2.0 + 0.35 * marks, 4.0)
     width = min(14.0, max(6.4, wanted, _compute_legend_entry(chart)))
     return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _compute_legend_columns(chart, width))
-
-
-def _compute_width(chart: Chart) -> float:
-    marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
-    return 2.0 + 0.35 * marks
 
 
 def _scale_value(chart: Chart, value: float) -> float:
@@ -158,16 +153,8 @@ def _draw_bars(chart: Chart, figure: Any) -> None:
         middle, reach = _get_error_bars(chart, series.values)
         aside = width * (index - (len(chart.series) - 1) / 2)
         places = [place + aside for place in range(len(chart.labels))]
-        axes.bar(
-            places,
-            middle,
-            width * 0.92,
-            label=series.name,
-            color=COLOURS[index % len(COLOURS)],
-            yerr=reach,
-            ecolor="#444444",
-            capsize=2,
-        )
+        style = {"color": COLOURS[index % len(COLOURS)], "ecolor": "#444444", "capsize": 2}
+        axes.bar(places, middle, width * 0.92, label=series.name, yerr=reach, **style)
     _set_labels(chart, axes)
     _add_legend(chart, figure)
 
@@ -178,15 +165,8 @@ def _draw_lines(chart: Chart, figure: Any) -> None:
         middle, reach = _get_error_bars(chart, series.values)
         # Shift each series slightly to the side, so that intervals do not hide each other.
         places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
-        axes.errorbar(
-            places,
-            middle,
-            reach,
-            label=series.name,
-            color=COLOURS[index % len(COLOURS)],
-            marker=MARKERS[index % len(MARKERS)],
-            capsize=3,
-        )
+        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+        axes.errorbar(places, middle, reach, label=series.name, color=colour, marker=marker, capsize=3)
     _set_labels(chart, axes)
     _add_legend(chart, figure)
 
@@ -206,8 +186,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     for turn, label in zip(turns, axes.get_xticklabels(), strict=True):
-        # Place each name outside of the circle, on the side of its spoke.
-        side = math.sin(turn)
+        side = math.sin(turn)  # Place each name outside of the circle, on the side of its spoke.
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
         axes.set_ylim(*(_scale_value(chart, limit) for limit in chart.limits))

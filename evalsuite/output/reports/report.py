@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,10 @@ from evalsuite.output.reports.section import Block, Cell, Column, Passage, Secti
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
     from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run, RunBenchmark
-
 
 LOWEST = 3  # Number of lowest-scoring cases that are shown per benchmark.
 LONGEST_TEXT = 500  # Maximum characters of each text that is shown for a lowest-scoring case.
@@ -160,17 +158,8 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
     for name, bench in run.benchmarks.items():
         primary = bench.primary
         found = measured[name].estimate_metric(primary, bench.tally) if primary else None
-        rows.append(
-            [
-                name,
-                len(bench.tally),
-                bench.tally.count("error"),
-                primary,
-                found.n if found else None,
-                found,
-                bench.source,
-            ]
-        )
+        cases, scored = bench.tally, found.n if found else None
+        rows.append([name, len(cases), cases.count("error"), primary, scored, found, bench.source])
     columns = parse_columns(
         "benchmark | cases: count | errors: count | metric | scored: count | mean with 95% interval: number 3 | samples"
     )
@@ -332,19 +321,12 @@ def _describe_left_out(against: BaselineComparison) -> str:
 
 
 def _make_slices_table(against: BaselineComparison) -> list[Table]:
-    lost = [loss_slice for loss_slice in against.slices if loss_slice.loss > 0]
+    lost = [each for each in against.slices if each.loss > 0]
     if not lost:
         return []
     rows: list[list[Cell]] = [
-        [
-            f"{tag_slice.tag}={tag_slice.value}",
-            str(tag_slice.subject),
-            tag_slice.n,
-            tag_slice.before,
-            tag_slice.after,
-            tag_slice.pvalue,
-        ]
-        for tag_slice in lost[:MOST_SLICES]
+        [f"{each.tag}={each.value}", str(each.subject), each.n, each.before, each.after, each.pvalue]
+        for each in lost[:MOST_SLICES]
     ]
     columns = parse_columns(
         "slice | metric | questions: count | baseline: number 3 | now: number 3 | p, corrected: pvalue"

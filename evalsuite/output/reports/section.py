@@ -14,8 +14,6 @@ from evalsuite.results.tally import Estimate, RunView, Tally
 
 Style = Literal["text", "count", "percent", "number", "pvalue"]
 ChartKind = Literal["bars", "lines", "radar", "heatmap"]
-
-
 Cell = str | int | float | Estimate | None
 
 
@@ -27,7 +25,7 @@ class Column:
         title: the column's heading.
         style: the style of the column's numbers; `percent` multiplies by 100, and `pvalue` prints small values as
             `<0.0001`.
-        digits: the number of decimal places
+        digits: the number of decimal places.
     """
 
     title: str
@@ -145,19 +143,16 @@ def list_charts(sections: Iterable[Section]) -> list[Chart]:
 def convert_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
     """Convert all tables of a report to plain data."""
     return [
-        {"section": section.title, "title": block.title, **convert_table(block)}
+        {
+            "section": section.title,
+            "title": block.title,
+            "columns": [column.title for column in block.columns],
+            "rows": [[convert_cell(cell) for cell in row] for row in block.rows],
+        }
         for section in sections
         for block in section.blocks
         if isinstance(block, Table)
     ]
-
-
-def convert_table(table: Table) -> dict[str, Any]:
-    """Convert a table's headings and cells to plain data."""
-    return {
-        "columns": [column.title for column in table.columns],
-        "rows": [[convert_cell(cell) for cell in row] for row in table.rows],
-    }
 
 
 def convert_cell(cell: Cell) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,14 +31,11 @@ from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, f
 from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from evalsuite.core.declarations import Declarations
     from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.measured import Measured
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
-
 
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}

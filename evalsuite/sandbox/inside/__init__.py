@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there
-# Folder to which packages may write while the warm interpreter imports them.
-LOADING = "/sandbox/loading"
+LOADING = "/sandbox/loading"  # Folder to which packages may write while the warm interpreter imports them.
 
 
 @dataclass(frozen=True, slots=True)

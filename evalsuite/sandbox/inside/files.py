@@ -163,8 +163,7 @@ class TableFileProvider:
 
 
 UTF8 = "utf-8-sig"
-# Number of bytes at a table's beginning from which its encoding is guessed.
-_SAMPLE = 1 << 20
+_SAMPLE = 1 << 20  # Number of bytes at a table's beginning from which its encoding is guessed.
 
 
 def find_encoding(content: bytes) -> str:
@@ -199,8 +198,7 @@ KINDS = (".png", ".csv", ".txt")
 # Maximum bytes of a file, and maximum number of files, that are sent to the host; the host keeps fewer files.
 LARGEST, MOST = 1 << 20, 16
 FIGURES = 4
-# Header of each sent file: the lengths of the file's UTF-8 name and of its content.
-HEAD = struct.Struct(">HI")
+HEAD = struct.Struct(">HI")  # Header of each sent file: the lengths of the file's UTF-8 name and of its content.
 FileStates = dict[str, tuple[int, int]]
 
 

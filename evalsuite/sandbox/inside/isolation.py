@@ -164,12 +164,11 @@ OLDEST = 3
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _DEVICES = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _ALL_OF_VERSION_3 = (1 << 15) - 1
-_OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE
+_FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE
 # Bits of the access rights to bind and connect TCP sockets, and bits of the scopes of abstract sockets and signals.
 _NETWORK, _SCOPES = 0b11, 0b11
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-# The numeric ids that root assigns to programs.
-_FIRST_USER, _USERS = 20_000, 40_000
+_FIRST_USER, _USERS = 20_000, 40_000  # The numeric ids that root assigns to programs.
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -228,11 +227,9 @@ class LandlockIsolation:
             shutil.rmtree(folder, ignore_errors=True)
 
     def fork_child(self) -> int:
-        """Fork a child, which gets the return value 0 and must call `confine_child`."""
         return os.fork()
 
     def confine_child(self, key: int) -> None:
-        """Isolate the child; an OSError says which step the kernel refused, and the child must then run no program."""
         os.setsid()
         kernel.set_parent_death_signal()
         own = self._scratch / str(key)
@@ -271,7 +268,7 @@ class LandlockIsolation:
         rights += [(descriptor, _READ | _WRITE) for descriptor in devices]
         for descriptor, access in rights:
             is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-            rule = struct.pack("<Qi", access if is_folder else access & _OF_A_FILE, descriptor)
+            rule = struct.pack("<Qi", access if is_folder else access & _FILE_RIGHTS, descriptor)
             _call_landlock(_ADD, ruleset, 1, rule, 0)
         kernel.forbid_new_privileges()
         _call_landlock(_RESTRICT, ruleset, 0)

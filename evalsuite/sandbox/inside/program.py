@@ -42,7 +42,6 @@ SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
 # Status bytes. LOADED is sent before the program's first line runs; UNFIT and NO_TABLE are ignored after LOADED.
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
-
 _first_process: set[int] = set()
 
 
@@ -124,9 +123,8 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
     try:
         code, earlier, is_last = _load_payload(names)
     except ModuleNotFoundError as error:
-        _report_error(
-            f"{error}: pip install 'evalsuite[sandbox]', or add it to the file that evalsuite_program_env names"
-        )
+        advice = "pip install 'evalsuite[sandbox]', or add it to the file that evalsuite_program_env names"
+        _report_error(f"{error}: {advice}")
         return NO_TABLE
     except Exception as error:  # noqa: BLE001 - pandas may raise anything for a table
         _report_error(f"{type(error).__name__}: {error}")

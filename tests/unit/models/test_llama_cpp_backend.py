@@ -148,7 +148,7 @@ def test_threads_are_told_to_sleep_while_they_wait_and_the_environment_stays_as_
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
 
     def load(name: str) -> str:
-        during.update({name: os.environ.get(name) for name in llama_cpp.ASLEEP})
+        during.update({name: os.environ.get(name) for name in llama_cpp.PASSIVE_WAIT_VARIABLES})
         return name
 
     monkeypatch.setattr("importlib.import_module", load)

@@ -144,11 +144,8 @@ def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]
     groups = (("decided by one judge", settled), ("debated", debated), ("all", cases))
-    return (
-        Table(title, DEBATE_COLUMNS, [_make_debate_row(*group) for group in groups if group[1]], DEBATE_NOTE)
-        if cases
-        else None
-    )
+    rows = [_make_debate_row(*group) for group in groups if group[1]]
+    return Table(title, DEBATE_COLUMNS, rows, DEBATE_NOTE) if cases else None
 
 
 def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]:

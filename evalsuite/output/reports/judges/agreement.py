@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeAlias
 
 from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots
 from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
@@ -25,11 +26,7 @@ from evalsuite.results.judge_labels import (
 )
 from evalsuite.results.tally import Estimate, RunView, Tally
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
-
-    Question = tuple[str, Literal["nominal", "interval"], Sequence["Rating"]]
-
+RatingSet: TypeAlias = 'tuple[str, Literal["nominal", "interval"], Sequence[Rating]]'
 JudgedValue = str | float
 RaterKind = Literal["judges", "epochs", "people"]
 
@@ -64,7 +61,7 @@ def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         for vote in case.votes
         if vote.verdict is not None
     ]
-    scores: list[Question] = [(aspect, "interval", _list_scores(cases, aspect)) for aspect in _list_aspects(cases)]
+    scores: list[RatingSet] = [(aspect, "interval", _list_scores(cases, aspect)) for aspect in _list_aspects(cases)]
     return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -75,7 +72,7 @@ def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         for case in cases
         if case.verdict is not None
     ]
-    scores: list[Question] = [(aspect, "interval", _average_scores(cases, aspect)) for aspect in _list_aspects(cases)]
+    scores: list[RatingSet] = [(aspect, "interval", _average_scores(cases, aspect)) for aspect in _list_aspects(cases)]
     return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -137,7 +134,7 @@ def _average_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     ]
 
 
-def measure_agreement(kind: RaterKind, questions: Iterable[Question]) -> list[RaterAgreement]:
+def measure_agreement(kind: RaterKind, questions: Iterable[RatingSet]) -> list[RaterAgreement]:
     """Measure the agreement on each question that at least two raters answered."""
     agreements = []
     for question, level, ratings in questions:
@@ -190,7 +187,7 @@ MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (
     (Column("Ordinal alpha", "number", 2), compute_alpha),
     (Column("Spearman's rho", "number", 2), compute_rho),
 )
-OF_SCORES = (compute_quadratic_kappa, compute_alpha)  # Measures for numeric scores, left out if scores are verdicts.
+NUMERIC_MEASURES = (compute_quadratic_kappa, compute_alpha)  # Measures that are left out if scores are verdicts.
 PEOPLE_COLUMNS = (*(column for column, _ in MEASURES), Column("Confusion"), Column("Labels", "count"))
 MEASURES_NOTE = (
     "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "
@@ -207,7 +204,7 @@ PEOPLE_NOTE = (
 def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
     """Measure the agreement of one score with people's labels; return the cells of `PEOPLE_COLUMNS`."""
     verdicts = any(label.verdicts is not None for label in list_labelled_scores(tally))
-    measured = (None if verdicts and measure in OF_SCORES else measure(tally) for _, measure in MEASURES)
+    measured = (None if verdicts and measure in NUMERIC_MEASURES else measure(tally) for _, measure in MEASURES)
     return (*measured, _count_confusion(tally) or None, len(list_labelled_scores(tally)))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
@@ -12,6 +13,7 @@ from evalsuite.output.reports.judges.agreement import (
     MEASURES_NOTE,
     PEOPLE_COLUMNS,
     Rating,
+    RatingSet,
     make_agreement_rows,
     measure_against_people,
     measure_agreement,
@@ -28,11 +30,6 @@ from evalsuite.output.reports.judges.estimates import (
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
 from evalsuite.results.judge_labels import MUTATIONS, convert_preference, estimate_rho, find_majority_verdict
 from evalsuite.results.tally import Estimate, Row, Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from evalsuite.output.reports.judges.agreement import Question
 
 PLAIN = "rubric"  # The default name of a rubric's score.
 
@@ -261,7 +258,7 @@ def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | N
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
-    question: Question = ("labels", "nominal" if verdicts else "interval", ratings)
+    question: RatingSet = ("labels", "nominal" if verdicts else "interval", ratings)
     rows = [
         row
         for measurement in measure_agreement("people", [question])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
     Gain = tuple[Estimate | None, float | None]
     """The gain with its interval, and the p-value for a gain of zero; None if they are undefined."""
 

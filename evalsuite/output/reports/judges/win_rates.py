@@ -65,9 +65,8 @@ def _make_row(comparison: JudgedPair) -> tuple[Cell, ...]:
 
 def _tabulate_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None:
     outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
-    return tabulate_ratings(
-        f"Ratings by {judge}", outcomes, [cluster for one in comparisons for cluster in one.clusters]
-    )
+    clusters = [cluster for one in comparisons for cluster in one.clusters]
+    return tabulate_ratings(f"Ratings by {judge}", outcomes, clusters)
 
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
