@@ -31,7 +31,7 @@ _making = threading.Lock()
 
 
 class CaseModel(ModelHandle):
-    """The model of one case; it logs every call. Call all methods in the background loop's thread.
+    """The model of one case; it logs every call. Applications may call it on event loops of their own.
 
     Attributes:
         log: the case's model requests and answers.
@@ -59,6 +59,15 @@ class CaseModel(ModelHandle):
         self.log = CallLog()
         self._api: CaseApi | None = None
         self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with contextlib.suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+
+    async def _call_on_own_loop(self, call: Coroutine[Any, Any, T]) -> T:
+        """Await a call on the loop of the case, because clients of model servers work on one loop only."""
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return await call
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
     async def chat(
         self,
@@ -70,7 +79,8 @@ class CaseModel(ModelHandle):
         """Ask the model (see `protocols.Model.chat`), and give distinct ids to tool calls that lack them."""
         messages, started, number = convert_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failures(number):
-            completion = _assign_call_ids(await super().chat(messages, tools=tools, **params), len(messages))
+            said = await self._call_on_own_loop(super().chat(messages, tools=tools, **params))
+            completion = _assign_call_ids(said, len(messages))
         self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
@@ -105,7 +115,7 @@ class CaseModel(ModelHandle):
         asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
         with self._record_failures(next(self.log.numbers)):
             messages = [Message("user", text) for text in texts]
-            completion = await asked.chat(messages, api="embeddings", **params)
+            completion = await self._call_on_own_loop(asked.chat(messages, api="embeddings", **params))
             if len(completion.embeddings) != len(texts):
                 raise CallFailed(
                     f"{asked.name} gave {len(completion.embeddings)} vectors for {len(texts)} texts; is it an "
@@ -154,15 +164,15 @@ class CaseModel(ModelHandle):
 
     def openai(self) -> AsyncOpenAI:
         """Return an `AsyncOpenAI` whose calls this model answers, for use in an async function."""
-        return BlockingModel(self, asyncio.get_running_loop()).openai()
+        return BlockingModel(self, self._loop or asyncio.get_running_loop()).openai()
 
     def openai_sync(self) -> OpenAI:
         """Return an `OpenAI` whose calls this model answers, for use in threads other than the event loop's."""
-        return BlockingModel(self, asyncio.get_running_loop()).openai_sync()
+        return BlockingModel(self, self._loop or asyncio.get_running_loop()).openai_sync()
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
-        return self.open_endpoint_on(asyncio.get_running_loop())
+        return self.open_endpoint_on(self._loop or asyncio.get_running_loop())
 
     def open_endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
         """Open an endpoint from any thread; see `endpoint`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -13,7 +12,6 @@ from evalsuite.core.errors import SolverError
 
 if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
-    from evalsuite.applications.chat_api import HttpAnswer
 
 BASE_URL = "http://evalsuite.invalid/v1"
 """Placeholder address to which no connection is made: no host's name ends with `.invalid` (RFC 2606)."""
@@ -26,17 +24,18 @@ class _ApiTransport:
     def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api, self._loop = api, loop
 
-    def _answer_request(self, request: httpx2.Request, content: bytes) -> Coroutine[Any, Any, HttpAnswer]:
-        return self._api.answer(request.method, request.url.path.removeprefix("/v1"), content)
+    async def _answer_request(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
+        """Answer within the caller's time limit, set by `with_options(timeout=...)`.
 
-    @staticmethod
-    def _find_timeout(request: httpx2.Request) -> float | None:
-        """Return the caller's time limit in seconds, set by `with_options(timeout=...)`; None if it is not set."""
+        The limit is measured on the model's loop, so that a request that timed out was always counted.
+        """
         seconds: float | None = request.extensions.get("timeout", {}).get("read")
-        return seconds
-
-    @staticmethod
-    def _make_response(request: httpx2.Request, answer: HttpAnswer) -> httpx2.Response:
+        path = request.url.path.removeprefix("/v1")
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._api.answer(request.method, path, content)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
         return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
 
 
@@ -45,14 +44,9 @@ class AsyncTransport(_ApiTransport, httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         answer = self._answer_request(request, await request.aread())
-        asked: Awaitable[HttpAnswer] = answer
-        if asyncio.get_running_loop() is not self._loop:
-            asked = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
-        seconds = self._find_timeout(request)
-        try:
-            return self._make_response(request, await asyncio.wait_for(asked, seconds))
-        except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
+        if asyncio.get_running_loop() is self._loop:
+            return await answer
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
 
 
 class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
@@ -65,13 +59,7 @@ class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
                 "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
                 "model.openai() and await, or make the function a plain one"
             )
-        asked = asyncio.run_coroutine_threadsafe(self._answer_request(request, request.read()), self._loop)
-        seconds = self._find_timeout(request)
-        try:
-            return self._make_response(request, asked.result(seconds))
-        except TimeoutError as error:
-            asked.cancel()
-            raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
+        return asyncio.run_coroutine_threadsafe(self._answer_request(request, request.read()), self._loop).result()
 
     def _is_on_loop(self) -> bool:
         try:

@@ -157,6 +157,46 @@ def test_a_replay_repeats_that_a_client_of_the_fixture_endpoint_gave_up(suite: S
     suite.run("--replay=first", "--run=second").assert_outcomes(passed=1)
 
 
+OWN_LOOPS = """
+import asyncio
+import openai
+from evalsuite import Sample, Transcript, benchmark, exact_match
+
+async def ask(model, text):
+    client = model.openai().with_options(timeout=0.2 if text == "SLOW" else None)
+    said = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}])
+    return [said.choices[0].message.content, (await model.chat("DIRECT")).text]
+
+async def agent(sample, model):
+    said = await asyncio.to_thread(lambda: asyncio.run(ask(model, "QUICK")))
+    try:
+        await asyncio.to_thread(lambda: asyncio.run(ask(model, "SLOW")))
+    except openai.APITimeoutError:
+        said.append("timed out")
+    return Transcript("fine", facts={"said": said})
+
+SAMPLES = [Sample(id=name, input=name, target="fine") for name in ("a", "b")]
+
+@benchmark("loops", SAMPLES, solver=agent, scorers=[exact_match()])
+def test_loops(scores):
+    assert scores["exact_match"] == 1.0
+"""
+
+
+def test_an_application_may_call_the_model_on_event_loops_of_its_own(suite: Suite, chat_server: ChatServer) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_loops=OWN_LOOPS)
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    chat_server.reply = lambda body: chat_server.say(
+        "an answer", delay=2.0 * (body["messages"][-1]["content"] == "SLOW")
+    )
+    suite.run("--run=first").assert_outcomes(passed=2)
+    first = suite.records("first")
+    assert [record["facts"]["said"] for record in first] == [["an answer", "an answer", "timed out"]] * 2
+    suite.run("--replay=first", "--run=second").assert_outcomes(passed=2)
+    assert without_times(suite.records("second")) == without_times(first)
+
+
 DOORS = """
 import asyncio, os
 from pathlib import Path
