@@ -207,7 +207,7 @@ allow_plain_workers project fresh  let --tx socket=HOST:PORT reach another host 
 OPTIONS = read_option_table(TABLE, {item.name: str(item.type) for item in fields(Settings)})
 """The options in the order of the table, with the types of the fields of `Settings`."""
 
-OWN_PACKAGES = ("auto", "own")  # with these values of `program_env`, no environment is built before collection
+OWN_PACKAGES = ("auto", "own")  # With these values of `program_env`, no environment is built before collection.
 
 
 def restore_settings(plain: Mapping[str, Any]) -> Settings:

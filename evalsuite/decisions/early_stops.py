@@ -81,7 +81,7 @@ class PlannedOrder(Generic[T]):
 
 
 def spread_over_workers(wanted: Sequence[T], hands: int) -> list[T]:
-    """Order items so that workers, which each run a contiguous part, finish them roughly in the wanted order."""
+    """Order items so that workers, which each run a contiguous part, finish the items roughly in the wanted order."""
     places = interleave_parts(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 

@@ -74,7 +74,7 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str  # The data from which the variance is estimated, as text.
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # How often an equal model would fail, and how often a model with the loss `loss`; None without repeated answers.
+    # The probabilities that an equal model and a model with the loss `loss` fail; None without repeated answers.
     calibration: Calibration | None = None
 
     @property

@@ -44,7 +44,7 @@ def require_model(name: str | None) -> str:
 
 
 def check_callability(settings: Settings, model: str | None) -> None:
-    """Check, before cases are made, that the model can be called; to be called where the keys are."""
+    """Check, before cases are made, that the model can be called; this process must have the keys."""
     if settings.replay or needs_outside_code(model or ""):
         return
     if settings.gateway:

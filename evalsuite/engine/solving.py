@@ -179,7 +179,7 @@ async def _catch_exception(work: Callable[[], Awaitable[T]]) -> tuple[T | None, 
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
-        # Convert the exception, because the original would end the event loop and so all cases in flight.
+        # Convert the exception, because the original exception would end the event loop with all cases in flight.
         return None, ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - see above
         return None, caught

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
 
 _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", default=None)
-"""Receives the requests of a rehearsal instead of the server."""
+"""Receives the requests of `record_prepared_call`, which are not sent to the server."""
 
 
 class DirectClient(httpx2.AsyncClient):

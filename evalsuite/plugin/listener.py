@@ -309,7 +309,7 @@ class ReportListener:
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
-            # Each worker has a channel: the first workers, and each replacement so far.
+            # There is one channel for each of the first workers, and one for each replacement so far.
             if len(self._channels) < 2 * self._died_early:
                 stop_replacing_workers(self._config)
 

@@ -147,7 +147,7 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return lines for pytest's header: the models and, if an earlier run is repeated, a note about this run.
+    """Return lines for pytest's header: the models and, if an earlier run is repeated, a note about that run.
 
     The list is empty if no setting of evalsuite was given.
     """

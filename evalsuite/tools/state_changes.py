@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 LARGE_STATE = 1 << 16  # Minimum size of a large state, in characters of JSON; a smaller state is stored whole.
 Change: TypeAlias = "Mapping[str, Any]"
-"""One difference: its path `at`, with the values `from` and `to`, one of which is absent if an object gained or lost a
-key; if a list changed its length, also the position `index` at which the items `from` became the items `to`."""
+"""One difference: its path `at`, and the values `from` and `to`. If an object gained or lost a key, one of the values
+is absent. If a list changed its length, the items `from` became the items `to` at the position `index`."""
 
 
 def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Change]:

@@ -77,7 +77,7 @@ def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clu
         return None
     try:
         ratings = stats.bradley_terry(outcomes, clusters=clusters)
-    except ValueError:  # Two groups of runs have no readable comparison between them.
+    except ValueError:  # The runs fall into two groups without a readable comparison.
         return None
     rows: list[tuple[Cell, ...]] = [
         (rating.rank, name, Estimate(rating.points, rating.low, rating.high, len(outcomes)))
