@@ -256,7 +256,7 @@ class Tabular:
             return place + 1
         if self._ends_row(place):
             self._end_row()
-            return self.source.find_option_end(self.source.skip_star(place + 1))
+            return self.source.find_option_end(self.source.skip_star(place + 1), is_length=True)
         if token.kind == "macro":
             return self._read_table_macro(token.value, place)
         return self._read_cell_token(place)

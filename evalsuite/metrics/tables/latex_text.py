@@ -26,10 +26,10 @@ SILENT = {
     # Macros for rules, and for spacing between rows.
     **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
     **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
-    **dict.fromkeys(("cline", "cmidrule", "cdashline", "addlinespace", "noalign", "morecmidrules"), 1),
+    **dict.fromkeys(("cline", "cmidrule", "cdashline", "noalign"), 1),
     **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
     **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
-    **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch"), 0),
+    **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch", "addlinespace", "morecmidrules"), 0),
     # Macros that the table environments of journals put around their rows.
     **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
     **dict.fromkeys(("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1),
@@ -247,12 +247,13 @@ class LatexSource:
             return False
         return len(self.tokens[place].value) <= longest
 
-    def find_option_end(self, place: int, brackets: str = "[]") -> int:
+    def find_option_end(self, place: int, brackets: str = "[]", *, is_length: bool = False) -> int:
         """Return the index after the optional argument that starts here; return `place` if no such argument starts.
 
-        The argument must end within a few tokens; a bracket without an end is text.
+        The argument must end within a few tokens; a bracket without an end is text. A length has a unit or a macro;
+        other brackets where a length may follow, such as an interval in the next row's first cell, are text.
         """
-        at = self.skip_blank(place)
+        start = at = self.skip_blank(place)
         if at >= len(self.tokens) or self.tokens[at].value != brackets[0]:
             return place
         for _ in range(LONGEST_OPTION):
@@ -260,7 +261,8 @@ class LatexSource:
             if at >= len(self.tokens) or self.tokens[at].kind in {"ampersand", "begin", "end"}:
                 break
             if self.tokens[at].value == brackets[1]:
-                return at + 1
+                inside = self.text[self.tokens[start].end : self.tokens[at].start]
+                return at + 1 if not is_length or any(map(str.isalpha, inside)) else place
             if self.tokens[at].kind == "open":
                 at = self.partner.get(at, at)
         return place
@@ -374,7 +376,7 @@ class TextReader:
         if name in CHARACTERS:
             self._add_text(CHARACTERS[name])
         elif name in SILENT:
-            return self._skip_arguments(place, SILENT[name])
+            return self._skip_arguments(name, place)
         elif name in SWITCHES or name in ROW_END_MACROS:
             self._add_text(" " if name in SPACES else "")
         elif name in LETTER_ACCENTS:
@@ -406,13 +408,14 @@ class TextReader:
             return place
         return after
 
-    def _skip_arguments(self, place: int, groups: int) -> int:
-        place = self.source.find_option_end(self.source.skip_star(place))
+    def _skip_arguments(self, name: str, place: int) -> int:
+        groups = SILENT[name]
+        place = self.source.find_option_end(self.source.skip_star(place), is_length=name != "footnotemark")
         if groups:
             # A rule without arguments, such as `\hline`, may stand before a cell in parentheses.
             place = self.source.find_option_end(place, "()")
-        for _ in range(groups):
-            place = self.source.find_option_end(self.source.find_group_end(place))
+        for further in reversed(range(groups)):
+            place = self.source.find_option_end(self.source.find_group_end(place), is_length=not further)
         return place
 
     def _skip_environment_arguments(self, name: str, place: int) -> int:

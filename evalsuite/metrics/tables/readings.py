@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import groupby, pairwise, product, zip_longest
+from itertools import dropwhile, groupby, pairwise, product, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -84,7 +84,10 @@ JSON_START = re.compile(r"[\[{]\s*[\[{\"]")
 def _read_others(text: str) -> Iterator[MarkupReading]:
     """Read markup that is not a `Format`: JSON, MediaWiki, and HTML whose tags are escaped."""
     if JSON_START.search(text):
-        yield MarkupReading("json", text.strip(), tuple(find_json_tables(text)))
+        found = tuple(find_json_tables(text))
+        yield MarkupReading("json", text.strip(), found)
+        # The smaller tables may be metadata, such as the types of columns.
+        yield MarkupReading("json", text.strip(), tuple(sorted(found, key=lambda table: len(table.cells))[-1:]))
     if "{|" in text:
         yield MarkupReading("mediawiki", text.strip(), tuple(read_tables(_write_wiki_as_html(text), "html")))
     if ESCAPED_TAG.search(text):
@@ -456,7 +459,10 @@ def _join_wrapped_rows(
 
 
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split rows again, but not at bars in code and formulas, if the rows then have the most frequent width."""
+    """Split rows again, but not at bars in code and formulas, if the rows then have the most frequent width.
+
+    In a table without outer bars, a row that begins with a bar begins with a blank cell.
+    """
     widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
     widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
@@ -465,6 +471,8 @@ def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separator
         kept = row
         if len(row) > width:
             kept = _split_row(CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
+        elif line.startswith("|") and not (lines[0].startswith("|") or line.endswith("|")):
+            kept = ("", *row)
         rows.append(kept if len(kept) == width else row)
     return rows
 
@@ -695,12 +703,12 @@ def _find_rows(rows: list[list[str]], delimiter: str) -> list[list[str]]:
     """Return the longest series of rows with the same number of fields, without prose above and below."""
     longest: list[list[str]] = []
     for width, series in groupby(rows, key=len):
-        run = list(series)
-        while run and _is_prose(run[0], delimiter):
-            del run[0]
-        while run and _is_prose(run[-1], delimiter):
+        run = list(dropwhile(lambda row: _is_prose(row, delimiter), series))
+        # Names in a head are not prose, but most cells of a column may be sentences.
+        few = 2 * sum(_is_prose(row, delimiter) for row in run) <= len(run)
+        while few and run and _is_prose(run[-1], delimiter):
             del run[-1]
-        if width > 1 and max(1, len(longest)) < len(run) and not any(_is_prose(row, delimiter) for row in run):
+        if width > 1 and max(1, len(longest)) < len(run):
             longest = run
     return longest
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Place = tuple[int | None, int | None]
 
-VERSION = 13  # Version of the score's definition, increased whenever a score can change.
+VERSION = 14  # Version of the score's definition, increased whenever a score can change.
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,10 @@ def test_json_is_read_in_every_common_shape() -> None:
         {"table": records},
         {"title": "Scores", "columns": head, "data": rows},
         {name: [row[place] for row in rows] for place, name in enumerate(head)},
+        # The default of pandas, its orientation `index`, and types beside the data.
+        {name: {str(count): row[place] for count, row in enumerate(rows)} for place, name in enumerate(head)},
+        dict(enumerate(records)),
+        {"schema": {"fields": [{"name": name, "type": "string"} for name in head]}, "data": records},
     ]
     for shape in shapes:
         for answer in (json.dumps(shape), f"Sure {{1}}:\n```json\n{json.dumps(shape, indent=2)}\n```"):
@@ -336,6 +340,23 @@ def test_grids_are_read_with_joined_and_with_separate_lines() -> None:
             r"\begin{tabular}{ll} a & b \\ \hline (c) & (d) \\ \cmidrule(lr){1-2} (e) & f \end{tabular}",
             [["a", "b"], ["(c)", "(d)"], ["(e)", "f"]],
         ),
+        (
+            (
+                r"\begin{tabular}{ll} a & b \\[2pt] \midrule [0.1, 5] & c \\ [0.2, 6] & d \\ \addlinespace {e} & f \\"
+                r" \addlinespace[1ex] \cline{1-2} [7] & 8\footnotemark[1] \end{tabular}"
+            ),
+            [["a", "b"], ["[0.1, 5]", "c"], ["[0.2, 6]", "d"], ["e", "f"], ["[7]", "8"]],
+        ),
+        (
+            'Town,About\nBasel,A town on the Rhine.\nLyon,"A town, old and large."\nFaro,' + "white " * 20,
+            [
+                ["Town", "About"],
+                ["Basel", "A town on the Rhine."],
+                ["Lyon", "A town, old and large."],
+                ["Faro", "white " * 20],
+            ],
+        ),
+        (" a  | b\n----+---\n 1  | x\n    | y\n 2  | z", [["a", "b"], ["1", "x"], ["", "y"], ["2", "z"]]),
     ],
     ids=[
         "a blank corner",
@@ -344,9 +365,12 @@ def test_grids_are_read_with_joined_and_with_separate_lines() -> None:
         "commas in cells",
         "semicolons in cells",
         "parentheses after a rule",
+        "brackets after the end of a row and after rules",
+        "sentences in cells",
+        "a blank first cell without outer bars",
     ],
 )
-def test_blank_fields_delimiters_in_cells_and_parentheses_after_rules_are_read(text: str, rows: Rows) -> None:
+def test_blank_fields_delimiters_in_cells_and_brackets_after_rules_are_read(text: str, rows: Rows) -> None:
     assert table_score(text, rows).content == 1.0
 
 
