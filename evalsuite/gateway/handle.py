@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -292,7 +292,8 @@ class Meter:
     def __init__(
         self, whole: Meter | None = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
     ) -> None:
-        self.usage, self.plays = Usage(), plays
+        self._usages: list[Usage] = []
+        self.plays = plays
         self._whole = whole
         self.scope: str = whole.scope if whole else scope
         self.share_greedy: bool = whole.share_greedy if whole else share_greedy
@@ -301,9 +302,15 @@ class Meter:
         self.cancelled: list[tuple[Request, float]] = whole.cancelled if whole else []
         self.times: CallTimes = whole.times if whole else CallTimes()
 
+    @property
+    def usage(self) -> Usage:
+        """The sum over all calls, whose exact cost does not depend on the order in which parallel calls ended."""
+        cost = math.fsum(usage.cost for usage in self._usages)
+        return replace(sum(self._usages, Usage()), cost=cost)
+
     def add(self, usage: Usage) -> None:
         """Count a call in this meter and, if this meter counts a part of the case, in the whole case's meter."""
-        self.usage += usage
+        self._usages.append(usage)
         if self._whole is not None:
             self._whole.add(usage)
 

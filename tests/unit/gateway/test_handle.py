@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,6 +71,16 @@ def test_usage_is_counted_over_all_models_that_a_case_asks() -> None:
     ask(handle.peer("judge"), "2")
     ask(handle.peer("judge").peer("m"), "3")
     assert meter.usage == handle.meter.usage == Usage(3, 6, 9, 1.5)
+
+
+def test_the_cost_of_parallel_calls_does_not_depend_on_the_order_in_which_they_end() -> None:
+    usages = []
+    for costs in itertools.permutations((0.1, 0.2, 0.3)):
+        meter = Meter()
+        for cost in costs:
+            meter.add(Usage(1, 10, 5, cost))
+        usages.append(meter.usage)
+    assert set(usages) == {Usage(3, 30, 15, 0.6)}
 
 
 @pytest.mark.parametrize(
