@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 T = TypeVar("T")
+MOST_THREADS = 4096
+"""Maximum threads for `asyncio.to_thread`, made on demand. asyncio's own limit is six on two cores; if six agents
+wait in threads for the model, the model's client gets no thread, so all would wait for ever."""
 
 
 def refuse_in_forked_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
@@ -33,6 +37,7 @@ class BackgroundLoop:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(ThreadPoolExecutor(MOST_THREADS, "evalsuite"))
         self._process = os.getpid()
         self._ending = False
         self._thread = threading.Thread(target=self._run_loop, name="evalsuite-loop", daemon=True)

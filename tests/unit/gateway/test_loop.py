@@ -75,3 +75,13 @@ def test_the_loop_hears_other_threads_while_it_sleeps() -> None:
     assert heard.wait(0.8)
     sleeping.cancel()
     loop.close()
+
+
+def test_a_hundred_agents_may_wait_in_threads_at_once() -> None:
+    loop, together = BackgroundLoop(), threading.Barrier(100)
+
+    async def wait_in_threads() -> None:
+        await asyncio.gather(*(asyncio.to_thread(together.wait, 20.0) for _ in range(together.parties)))
+
+    loop.run(wait_in_threads())
+    loop.close()
