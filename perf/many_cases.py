@@ -3,6 +3,7 @@
     python perf/many_cases.py -n 0 --cases 10000 100000
     python perf/many_cases.py -n 8 --cases 10000 100000
     python perf/many_cases.py -n evaluate --cases 4000 20000    # evaluate() in place of pytest
+    python perf/many_cases.py -n 2 --cases 6000 --plain         # as many parametrized tests without evalsuite
 
 The cases are `perf/cases`, with a plain function as the model. An empty session of the same shape is taken off.
 """
@@ -22,6 +23,13 @@ MODEL = "async def answer(messages, **_):\n    return 'A' + messages[-1]['conten
 EVALUATE = (
     "import sys, evalsuite, test_fake; evalsuite.evaluate(test_fake.test_fake, model=sys.argv[1], reports=sys.argv[2])"
 )
+PLAIN = """
+import os, pytest
+
+@pytest.mark.parametrize("n", range(int(os.environ["N"])))
+def test_plain(n):
+    assert n >= 0
+"""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -49,12 +57,16 @@ def used(pid: int) -> tuple[float, int] | None:
         return None
 
 
-def session(cases: int, workers: str, folder: Path) -> dict[str, float]:
+def session(cases: int, workers: str, folder: Path, *, plain: bool) -> dict[str, float]:
     """Runs so many cases; gives wall and processor seconds, and MiB of the controller and of the largest worker."""
     (folder / "app.py").write_text(MODEL)
+    suite: Path = CASES
+    options: tuple[str, ...] = ("--model=function:app:answer", f"--reports={folder / 'reports'}")
+    if plain:
+        (folder / "test_plain.py").write_text(PLAIN)
+        suite, options = folder, ()
     command: tuple[str, ...] = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-        "--model=function:app:answer", "-n", workers, f"--rootdir={CASES}", "-c", os.devnull, str(CASES),
-        f"--reports={folder / 'reports'}")  # fmt: skip
+        "-n", workers, f"--rootdir={suite}", "-c", os.devnull, str(suite), *options)  # fmt: skip
     if workers == "evaluate":
         command = (sys.executable, "-c", EVALUATE, "function:app:answer", str(folder / "reports"))
     started, seen = time.perf_counter(), dict[int, tuple[float, int]]()
@@ -81,11 +93,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", dest="workers", default="0")
     parser.add_argument("--cases", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--plain", action="store_true")
     options = parser.parse_args()
     idle: dict[str, float] = {}
     for cases in (1, *options.cases):
         with tempfile.TemporaryDirectory() as folder:
-            took = session(cases, options.workers, Path(folder))
+            took = session(cases, options.workers, Path(folder), plain=options.plain)
         idle = idle or took
         ms = {key: 1000 * (took[key] - idle[key]) / cases for key in ("wall", "cpu")}
         kib = {key: 1024 * (took[key] - idle[key]) / cases for key in ("controller", "worker")}
