@@ -492,9 +492,7 @@ def make_criteria(
         raise SettingsError("scale and anchors need a single question; a checklist or a tree has several")
     if isinstance(criteria, Mapping):
         return Tree(criteria) if "question" in criteria else Checklist(criteria)
-    if isinstance(criteria, Sequence):
-        return Checklist(dict.fromkeys(criteria, 1.0))
-    return criteria
+    return Checklist(dict.fromkeys(criteria, 1.0)) if isinstance(criteria, Sequence) else criteria
 
 
 def read_criteria(sample: Sample) -> Criteria:

@@ -196,6 +196,4 @@ def _number_sections(name: str, value: Any) -> list[Part]:
 
 
 def _format_value(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str, indent=1)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, indent=1)

@@ -49,9 +49,7 @@ def split_alphanumeric_words(text: str) -> list[str]:
 
 def split_words(text: str) -> list[str]:
     """Split a text with Han characters into words by jieba; return any other text as one piece."""
-    if not HAN.search(text):
-        return [text]
-    return [word for word in split_jieba_tokens(text) if word.strip()]
+    return [word for word in split_jieba_tokens(text) if word.strip()] if HAN.search(text) else [text]
 
 
 def split_jieba_tokens(text: str) -> list[str]:

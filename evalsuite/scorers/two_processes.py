@@ -169,9 +169,7 @@ def decode_value(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
     if kind == "object" and find is not None:
         return find(value)
     parts = [decode_value(part, find) for part in value]
-    if kind == "array":
-        return importlib.import_module("numpy").array(*parts)
-    return KINDS[kind][2](parts)
+    return importlib.import_module("numpy").array(*parts) if kind == "array" else KINDS[kind][2](parts)
 
 
 def _send_message(token: str, message: Any) -> None:

@@ -73,8 +73,7 @@ async def _make_description(
     execution = await sandbox.run(describe(list(tables)), tables, seconds)
     if execution.error is not None:
         raise SandboxError(f"the tables {', '.join(tables)} could not be described: {execution.error}")
-    described = execution.stdout.rstrip("\n")
-    return f"{installed}\n\n{described}"
+    return f"{installed}\n\n" + execution.stdout.rstrip("\n")
 
 
 def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:

@@ -235,10 +235,6 @@ def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
     return [_read_turns(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
 
-def _get_subset_path(item: Mapping[str, Any]) -> str:
-    return str(item[FILE]).rpartition("/")[0] or "all"
-
-
 def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
     """Make a reader that puts RewardBench's chosen answer first or second, by a hash of the prompt and the answer."""
 
@@ -269,7 +265,7 @@ PAIR_SETS = {
         "input",
         _make_fields_reader("output_1", "output_2"),
         make_label_reader("label", {1: "first", 2: "second"}),
-        category=_get_subset_path,
+        category=lambda item: str(item[FILE]).rpartition("/")[0] or "all",
     ),
     "judgebench": _make_pair_set(
         ("**/*.jsonl", "**/*.parquet"),

@@ -187,8 +187,7 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
     label = "Sentence" if chosen.cloze else "Question"
 
     def make_user_message(text: str) -> Message:
-        bare = mode == "neither"
-        return Message("user", text if bare else f"{instructions}\n\n{label}: {text}")
+        return Message("user", text if mode == "neither" else f"{instructions}\n\n{label}: {text}")
 
     answered = example if chosen.examples == "template" and example else _ANSWERED
     shown = [] if chosen.examples == "none" else [answered, _UNANSWERABLE if chosen.doubt == "unsure" else _ANSWERABLE]

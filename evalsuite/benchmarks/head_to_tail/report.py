@@ -120,8 +120,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
 def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
-    rates = (accuracy, f"hallucination{suffix}", "missing")
-    return [len(scored), *(scored.share(rate) for rate in rates)]
+    return [len(scored), *(scored.share(rate) for rate in (accuracy, f"hallucination{suffix}", "missing"))]
 
 
 def _make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:

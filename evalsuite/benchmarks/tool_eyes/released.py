@@ -214,8 +214,7 @@ class ReleasedReAct:
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
         """Return a user's reply unchanged, and a tool's result with the prefix of the released template."""
-        text = observation if call.name == ASK_TO_USER.name else f"Function: {observation}"
-        return Message("user", text)
+        return Message("user", observation if call.name == ASK_TO_USER.name else f"Function: {observation}")
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         """Return the authors' reminder or, if the message names no tool, the error of the failed call."""
