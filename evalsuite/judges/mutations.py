@@ -237,7 +237,7 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _change_calls(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
-    """Drop or repeat one tool call with its result; if there are none, one event about a call, or else one turn."""
+    """Drop or repeat a tool call with its result; without calls, one event about a call or, without any, a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Exclude the last message, because it may be the answer.

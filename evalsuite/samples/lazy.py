@@ -53,7 +53,6 @@ class LazySamples(Sequence[Sample]):
         self._make = make
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:

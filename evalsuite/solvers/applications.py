@@ -37,7 +37,7 @@ ANSWER = "answer"  # Default name of the result field that holds an application'
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
-    A plain function gets a model whose methods block. If a model call failed permanently, the case has its error even
+    A plain function gets a model whose methods block. If a model call failed permanently, the case gets this error even
     if the function caught it, because an answer without the model measures nothing.
     """
     try:

@@ -105,7 +105,7 @@ def list_accepted_answers(sample: Sample) -> tuple[str, ...]:
 
 
 def clean_answer(transcript: Transcript) -> str:
-    """Return the answer without invisible characters and without a leading label."""
+    """Return the answer without invisible characters and without a leading label such as `Answer:`."""
     answer = transcript.answer.translate(_INVISIBLE)
     return _LABEL.sub("", answer, count=1) if _LABEL.match(answer) else answer
 

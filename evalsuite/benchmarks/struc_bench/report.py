@@ -323,7 +323,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
-    """Show the outputs with the lowest and the highest table score in folded passages; the first one wins a tie."""
+    """Show the outputs with the lowest and highest table scores in folded passages; of equal scores, show the first."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:

@@ -174,7 +174,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
         require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
     ]
     try:
-        list_broken_rules("", rules)  # Check the rules' form: malformed rules raise an error for any answer.
+        list_broken_rules("", rules)  # Raises an error for malformed rules, whatever the answer is.
     except ScoringError as error:
         raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules

@@ -134,7 +134,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         yield
     finally:
         while feeder.is_alive():
-            # Release a feeder that still waits for a reader, because the body may have failed before opening the pipe.
+            # The body may fail before it opens the pipe, so release a feeder that still waits for a reader.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()
