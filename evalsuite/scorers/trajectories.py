@@ -119,7 +119,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control(event: Mapping[str, Any]) -> bool:
-    """Tell whether a call was one of the episode's own (by executor, since ordinary tools may share its name)."""
+    """Tell by the executor whether a call ended or paused the episode; ordinary tools may have the same name."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS

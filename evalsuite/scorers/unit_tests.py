@@ -54,7 +54,7 @@ class UnitTests:
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
         names = list_unbound_names(tree) - list_bound_names(before) - _list_used_modules(tree)
-        if not names and not self.entry_point:  # For a task of MBPP whose function has the built-in name `sum`.
+        if not names and not self.entry_point:  # One task of MBPP tests a function called `sum`.
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
             inner = [call for call in calls if not any(isinstance(part, ast.Call) for part in list(ast.walk(call))[1:])]
             names = _list_names(inner[0].func) if inner else set()

@@ -321,8 +321,8 @@ def choose_questions(
 ) -> Selection:
     """Draw until every template has its maximum number of questions, or all questions that exist.
 
-    The maximum per bucket is `per_template`. If it is None, the maximum is the smallest with which all templates
-    together reach `target` questions per bucket.
+    The maximum per bucket is `per_template`. With None, it is the smallest number with which all templates together
+    reach `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)

@@ -273,7 +273,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
     for (one, two), row_name in zip(rows, row_names, strict=True):
         here, there = left.rows[one], right.rows[two]
         texts, wanted_texts = left.texts[one], right.texts[two]
-        # A data cell counts by thirds: for its value, its row's name and its column's name.
+        # The value of a data cell, its row's name and its column's name count one third each.
         is_below_head = two > right.head
         shares = [(1 + row_name + name) / 3 if is_below_head and at else 1.0 for (_, at), name in named]
         for (column, beside), share in zip(columns, shares, strict=True):
