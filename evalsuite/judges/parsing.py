@@ -22,9 +22,9 @@ UNOPENED_THOUGHT = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | 
 TAG = re.compile(r"<([A-Za-z][\w ]{0,30})>\s{0,3}([^<>\n]{1,300}?)\s{0,3}</\1>")
 FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*$", re.MULTILINE)
 DECORATION = re.compile(r"(?<!\w)[*`_]+|[*`_]+(?!\w)")
-BULLET = re.compile(r"^[\s>#|•-]+|[\s|]+$")
+BULLET = re.compile(r"^[\s>#|•-]+|(?<![\s|])[\s|]+$")
 NUMERAL = re.compile(r"^\d{1,2}[.)]\s{1,3}")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s+(?=\[[A-Za-z ]{1,30}\])")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<!\s)\s++(?=\[[A-Za-z ]{1,30}\])")
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 MOST_OBJECTS = 20
 BEGUN_OBJECT = re.compile(r"\{\s{0,20}\"[^}]*\Z")

@@ -165,7 +165,7 @@ def read_wanted(reference: str, markup: Format) -> MarkupReading:
     return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),), is_list=True)
 
 
-FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*")
+FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}+)[^`]*")
 TAG = re.compile(r"<(?:(?P<opens>[a-zA-Z!])|/[a-zA-Z])[^<>]*>?")
 ENVIRONMENT = re.compile(r"\\(?:(?P<opens>begin)|end)[ \t]*\{[^{}]*\}?")
 

@@ -97,6 +97,7 @@ def test_an_enormous_answer_scores_zero_and_an_enormous_reference_is_an_error_th
 HOSTILE = {
     "runs of backticks of all lengths": SMALL + "| " + " | ".join("`" * length for length in range(1, 600)) + " |\n",
     "attributes of AsciiDoc": "|===\n[" + 'cols="a"' * 30_000 + "\n",
+    "tildes before a backtick": SMALL + "~" * 400_000 + "`| x |\n",
     "rules of a grid": "+--+--+\n| a|b |\n" * 12_000,
     "spaces before a row": SMALL + " " * 200_000 + "| x |\n",
 }
