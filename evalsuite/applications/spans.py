@@ -160,7 +160,7 @@ def _convert_model_call(attributes: Mapping[str, Any], operation: str, seconds: 
     if min(read, written) < 0:
         raise ValueError(f"{read} and {written} tokens")
     model = str(attributes.get("gen_ai.response.model") or attributes.get("llm.model_name") or "")
-    usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
+    usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written, unpriced=1)
     completion = Completion(said[-1].content, tool_calls=said[-1].tool_calls, usage=usage)
     return LoggedCall(model, tuple(sent), completion, seconds)
 

@@ -86,7 +86,7 @@ def encode_tool_call(call: ToolCall) -> Plain:
 
 
 COUNTS = ("calls", "prompt_tokens", "completion_tokens", "cost")
-RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
+RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "unpriced")
 
 
 def encode_usage(usage: Usage) -> Plain:

@@ -207,11 +207,12 @@ class Usage:
         calls: number of completions.
         prompt_tokens: tokens read.
         completion_tokens: tokens written, reasoning included.
-        cost: US dollars; 0.0 if the model is free or its price is unknown.
+        cost: US dollars; 0.0 if the calls are free or unpriced.
         estimated: calls whose numbers of tokens are estimates, because the server did not count the tokens.
         cached_tokens: tokens among `prompt_tokens` that the server read from its cache.
         cache_write_tokens: tokens among `prompt_tokens` that the server wrote into its cache.
         reasoning_tokens: tokens of reasoning among `completion_tokens`.
+        unpriced: calls whose cost is missing in `cost`, because no price of their model is known.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT_CONFIG
@@ -224,6 +225,7 @@ class Usage:
     cached_tokens: Count = 0
     cache_write_tokens: Count = 0
     reasoning_tokens: Count = 0
+    unpriced: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*map(add, _amounts(self), _amounts(other)))

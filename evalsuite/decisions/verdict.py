@@ -28,6 +28,7 @@ from evalsuite.decisions.early_stops import (
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, explain_unnamed, parse_gates, read_gates
 from evalsuite.decisions.measured import PASS_RATE, Measured, group_repeated_samples, has_sample_passed, select_cases
 from evalsuite.decisions.quarantine import drop_quarantined, list_quarantine_remarks, read_run_quarantine
+from evalsuite.results.built_in import explain_unknown_amount
 from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores
 from evalsuite.results.run_folders import explain_interruption
 from evalsuite.results.runs import Run, get_failure
@@ -75,14 +76,6 @@ class Verdict:
         """Remarks for readers that do not affect the status."""
         return [*([self.shortened] if self.shortened else []), *self.asides]
 
-
-PAYING_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "cost": ("model",),
-    "judge_cost": ("judge_model",),
-    "simulator_cost": ("user_model", "judge_model"),
-    "total_cost": ("model", "judge_model", "user_model"),
-}
-"""For each metric of costs, the options that name the models whose calls it counts."""
 
 UNDECIDED = "undecided against the baseline, with enough cases to decide"
 NOT_DECIDED = "not decided: "
@@ -284,24 +277,18 @@ def _describe_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -
 
 
 def _note_partial_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Add a remark on samples to a gate's decision; decide `no data` if only some cases ran or a price is unknown."""
+    """Add a remark on samples to a gate's decision; decide `no data` if only some cases ran or an amount is unknown."""
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
     if selected := _describe_narrowed(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{RUN_ALL_HINT}")
-    if unpriced := _find_unpriced_model(run, gate.metric):
-        reason = f"no price of {unpriced} is known: run with --price {unpriced}=PROMPT/COMPLETION"
-        return replace(decision, verdict="no data", estimate=None, reason=reason)
     name = decision.subject.partition(".")[0].partition("[")[0]
+    cases = run.benchmarks[name].tally if name in run.benchmarks else Tally()
+    if unknown := explain_unknown_amount(gate.metric, select_cases(cases, gate.tag, gate.value)):
+        return replace(decision, verdict="no data", estimate=None, reason=unknown)
     notes = (_describe_draw(run, name), _describe_quarantine(run, name), decision.reason)
     return replace(decision, reason="; ".join(filter(None, notes)))
-
-
-def _find_unpriced_model(run: Run, metric: str) -> str:
-    """Find a model whose unknown price makes a metric of costs meaningless; empty if all prices are known."""
-    unpriced = run.info.get("unpriced", {})
-    return next((unpriced[role] for role in PAYING_OPTIONS.get(metric, ()) if role in unpriced), "")
 
 
 def _describe_draw(run: Run, benchmark: str) -> str:

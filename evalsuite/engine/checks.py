@@ -83,23 +83,22 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
     if settings.max_cost is not None:
         from evalsuite.gateway.spend import explain_unknown_price
 
-        for name in find_unpriced_models(settings).values():
+        for name in _find_unpriced_models(settings):
             raise SettingsError(explain_unknown_price(name))
     if not settings.replay:
         _check_models(settings, named)
 
 
-def find_unpriced_models(settings: Settings) -> dict[str, str]:
-    """Find paid models without a known price, keyed by the option that names the model."""
+def _find_unpriced_models(settings: Settings) -> list[str]:
+    """Find paid models without a known price."""
     from evalsuite.gateway.spend import find_price, read_prices
 
     prices = read_prices(settings.price)
-    roles = {"model": settings.model, "judge_model": settings.judge_model, "user_model": settings.user_model}
-    return {
-        role: name
-        for role, name in roles.items()
+    return [
+        name
+        for name in (settings.model, settings.judge_model, settings.user_model)
         if name and not needs_outside_code(name) and open_backend(name).metered and find_price(name, prices) is None
-    }
+    ]
 
 
 def check_reports_folder(folder: Path) -> None:

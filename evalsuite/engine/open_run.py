@@ -19,7 +19,6 @@ from evalsuite.core.types import Record
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.case_record import KeptRecord
-from evalsuite.engine.checks import find_unpriced_models
 from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
@@ -206,9 +205,7 @@ class OpenRun:
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        # Prices are not needed for a replay, or for a gateway service, which has its own prices.
-        unpriced = {} if settings.gateway or settings.replay else find_unpriced_models(settings)
-        self._info = {**spec.make_info(), **selection, **({"unpriced": unpriced} if unpriced else {})}
+        self._info = {**spec.make_info(), **selection}
         self._gates = parse_gates(settings.gate)
         self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop)
         self.early.set_order(order, cases)

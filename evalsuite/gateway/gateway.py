@@ -223,9 +223,8 @@ class Gateway:
             raise
 
     def _find_price(self, upstream: Upstream, model: str) -> Price | None:
-        metered = upstream.backend.metered
-        price = find_price(model, self._prices) if metered else None
-        if price is None and metered and self.ledger.limit is not None:
+        price = find_price(model, self._prices)
+        if price is None and upstream.backend.metered and self.ledger.limit is not None:
             error = BackendUnavailable(explain_unknown_price(model))
             self._report_unavailable(upstream, error)
             raise error
@@ -331,8 +330,12 @@ class Gateway:
             self.store.note_end(call.attempt, state, usage, words)
 
     def _compute_usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
-        usage = count_usage(request, completion) if backend.metered else completion.usage
-        return usage if price is None else dataclasses.replace(usage, cost=price.compute_usage_cost(usage))
+        if price is None and not backend.metered:
+            return completion.usage
+        usage = count_usage(request, completion)
+        if price is None:
+            return dataclasses.replace(usage, unpriced=usage.calls)
+        return dataclasses.replace(usage, cost=price.compute_usage_cost(usage), unpriced=0)
 
     def list_rates(self) -> list[float]:
         """List the inferred rates of servers, in requests per second."""

@@ -85,7 +85,8 @@ def open_gateway(
     from evalsuite.models.choice import open_backend
 
     credentials, vault = make_credentials(settings), Vault()
-    prices = read_prices(settings.price)
+    # A gateway service has its own prices, and its answers state their costs.
+    prices = {} if settings.gateway else read_prices(settings.price)
     if settings.batch:
         prices = {model: price.scale(BATCH_SHARE) for model, price in prices.items()}
     vault.conceal_settings(settings)

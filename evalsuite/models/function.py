@@ -9,6 +9,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ class FunctionBackend:
     `logprobs` (pairs of token and logprob, with a third item for the alternatives). All other fields become facts of
     the case, which judges can see. If called with `api="embeddings"`, the function returns an object with `embeddings`,
     one vector per message. A plain function runs in a thread. The thread cannot be stopped, so a plain function
-    continues after the call's time limit. Any exception of the function becomes the case's error.
+    continues after the call's time limit. Any exception of the function becomes the case's error. The cost of a call is
+    unknown without a price for the name `function:package.module:name`, because the function may call paid models.
     """
 
     metered = False
@@ -148,10 +150,10 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
 
 def _read_usage(stated: Mapping[str, Any]) -> Usage:
     if "input_tokens" in stated:
-        return read_usage(stated)
+        return replace(read_usage(stated), unpriced=1)
     # Treat a missing count as 0, because a function may state only one of the two counts.
     counts = {name: int(stated.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
-    return read_usage({**stated, **counts})
+    return replace(read_usage({**stated, **counts}), unpriced=1)
 
 
 def _read_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from evalsuite.core.phrases import write_count
 from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
 from evalsuite.results.tally import Estimate, Row, Tally
@@ -65,10 +66,27 @@ RESOURCES = _ResourceNames()
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
     """Count the calls with estimated tokens, and all calls, of a metric of tokens or costs; 0 and 0 for others."""
+    usages = _list_usages(name, cases)
+    return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
+
+
+def explain_unknown_amount(name: str, cases: Tally) -> str:
+    """Explain why a metric of tokens or costs is unknown; empty if it is known, and for other metrics."""
+    usages = _list_usages(name, cases)
+    calls = sum(usage.calls for usage in usages)
+    if not name.endswith("cost"):
+        uncounted = sum(usage.calls for usage in usages if not usage.prompt_tokens + usage.completion_tokens)
+        return f"no tokens were counted in {uncounted} of {write_count(calls, 'call')}" if uncounted else ""
+    unpriced = sum(usage.unpriced for usage in usages)
+    remedy = "run with --price MODEL=PROMPT/COMPLETION, or 0/0 if they cost nothing"
+    return f"no price of {unpriced} of {write_count(calls, 'call')} is known: {remedy}" if unpriced else ""
+
+
+def _list_usages(name: str, cases: Tally) -> list[Usage]:
+    """List each case's usage that a metric of tokens or costs counts; empty for other metrics."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
-    usages = [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
-    return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
+    return [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
 
 
 def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None:

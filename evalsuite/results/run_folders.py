@@ -70,7 +70,6 @@ class RunInfo:
     narrowed: bool = False
     elsewhere: list[str] | None = None
     collected: dict[str, CollectedCounts] = field(default_factory=dict)
-    unpriced: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     seconds: Amount = 0.0
     stopped: str | None = None

@@ -28,8 +28,9 @@ weak, bad = cannot_count_to("3", "7"), cannot_count_to(*"1234567")
 
 
 def type_command(line: str, model: str = "weak") -> tuple[int, str]:
-    """Types one line into a shell, with a function for the page's models."""
-    line = re.sub(r"--model=gpt-\d", f"--model=function:app:{model}", line)
+    """Types one line into a shell, with a function for the page's models, whose prices are known."""
+    function = f"function:app:{model}"
+    line = re.sub(r"--model=gpt-\d", f"--model={function} --price={function}=0/0", line)
     ended = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, timeout=300)
     return ended.returncode, ended.stdout + ended.stderr
 

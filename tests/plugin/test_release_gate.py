@@ -186,7 +186,8 @@ def test_deciding_by_other_gates_leaves_what_the_run_decided(baseline: Suite, mo
 def test_latency_cost_tokens_and_repeated_attempts_gate_like_scores(numbers: Suite) -> None:
     numbers.pytester.makepyfile(test_repeated=REPEATED)
     gates = ("latency_p95 <= 60", "cost <= 0", "tokens <= 1000", "pass_at_1 >= 0.5", "pass_hat_5 >= 0.6")
-    result = numbers.run(model("one_slip"), "test_repeated.py", *(f"--gate=repeated.{gate}" for gate in gates))
+    free = "--price=function:models:one_slip=0/0"
+    result = numbers.run(model("one_slip"), free, "test_repeated.py", *(f"--gate=repeated.{gate}" for gate in gates))
     assert result.ret == 10
     found = {one["subject"]: one["verdict"] for one in numbers.summary()["gates"]}
     assert found.pop("repeated.pass_hat_5") == "missed"

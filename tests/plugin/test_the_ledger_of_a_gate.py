@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.core.settings import Settings
-from evalsuite.engine.checks import find_unpriced_models
 
 if TYPE_CHECKING:
     from tests.conftest import ChatServer, Reply
@@ -330,10 +328,14 @@ def test_a_score_that_rounding_carries_beyond_its_range_counts_as_the_ranges_end
     assert {record["scores"]["quality"] for record in suite.records()} == {1.0}
 
 
-@pytest.mark.parametrize(("price", "unpriced"), [((), {"model": "gpt-own"}), (("gpt-own=1/2",), {})])
-def test_models_without_a_price_are_found_by_their_option(price: tuple[str, ...], unpriced: dict[str, str]) -> None:
-    given = Settings(model="gpt-own", judge_model="function:builtins:str", price=price)
-    assert find_unpriced_models(given) == unpriced
+def test_a_function_meets_a_gate_on_costs_only_with_a_price_of_its_own(suite: Suite) -> None:
+    gate = "--gate=capitals.cost <= 1"
+    ended = suite.run(gate, "--run=unpriced")
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*no price of 3 of 3 calls is known: run with --price MODEL=PROMPT/COMPLETION*"])
+    assert suite.run("--replay=unpriced", gate, model=False).ret == 12
+    assert suite.run(gate, "--price=function:app:echo=0/0").ret == 0
+    assert suite.run(gate, "--price=function:app:echo=1000000/0").ret == 10
 
 
 ECHO = """

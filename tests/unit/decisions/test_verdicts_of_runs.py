@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.core.types import Usage
 from evalsuite.decisions.measured import estimate_pass_rate
 from evalsuite.decisions.verdict import Status, judge_run, list_short_samples
 from evalsuite.output.reports.write import format_heading
@@ -300,7 +301,15 @@ def test_a_comparison_that_enough_cases_leave_undecided_is_not_green(
     ("metric", "status"), [("cost", Status.INCOMPLETE), ("total_cost", Status.INCOMPLETE), ("judge_cost", Status.GOOD)]
 )
 def test_a_gate_on_costs_has_no_data_where_no_price_is_known(desk: Desk, metric: str, status: Status) -> None:
-    run = desk.run(records(desk), settings=settings(f"capitals.{metric} <= 0.5"), unpriced={"model": "gpt-own"})
+    unpriced = records(desk, good=1, bad=0, usage=Usage(1, 10, 5, unpriced=1))
+    run = desk.run([*unpriced, *records(desk, good=0)], settings=settings(f"capitals.{metric} <= 0.5"))
     verdict = judge_run(run)
     assert verdict.status is status
-    assert any("no price of gpt-own is known" in line for line in verdict.reasons) == bool(status)
+    assert any("no price of 1 of 3 calls is known" in line for line in verdict.reasons) == bool(status)
+
+
+def test_a_gate_on_tokens_has_no_data_where_calls_count_none(desk: Desk) -> None:
+    run = desk.run(records(desk, good=3, bad=0, usage=Usage(1, 0, 0)), settings=settings("capitals.tokens <= 9"))
+    verdict = judge_run(run)
+    assert verdict.status is Status.INCOMPLETE
+    assert "no tokens were counted in 3 of 3 calls" in verdict.reasons[0]

@@ -77,7 +77,7 @@ class ScriptedBackend:
 
 
 def echo(request: Request) -> Completion:
-    return Completion(request.messages[-1].content, usage=Usage(1, 10, 5))
+    return Completion(request.messages[-1].content, usage=Usage(1, 10, 5, unpriced=1))
 
 
 def request(text: str = "hello", **more: Any) -> Request:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Request
     from evalsuite.gateway.gateway import Gateway
 
-ANSWER = Completion("fine", usage=Usage(1, 10, 5))
+ANSWER = Completion("fine", usage=Usage(1, 10, 5, unpriced=1))
 
 
 def journal_of(gateway: Gateway) -> Answers:

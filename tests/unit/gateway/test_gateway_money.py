@@ -128,7 +128,7 @@ def test_what_is_free_needs_no_price(house: House, virtual: Virtual) -> None:
     backend = house.Backend(house.echo, metered=False)
 
     async def main() -> float:
-        gateway = house.gateway(backend, ledger=Ledger(0.0), prices={"gpt-test": Price(1, 1)})
+        gateway = house.gateway(backend, ledger=Ledger(0.0))
         answer = await gateway.ask(house.request())
         await gateway.aclose()
         return answer.usage.cost

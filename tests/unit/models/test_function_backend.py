@@ -52,7 +52,7 @@ def test_a_plain_function_gets_the_messages_and_returns_the_answer(serve: Serve,
         return "42"
 
     completion = once(serve(answer), "six times seven?", params={"max_tokens": 5})
-    assert completion == Completion("42", usage=Usage(1))
+    assert completion == Completion("42", usage=Usage(1, unpriced=1))
     assert heard == [[{"role": "user", "content": "six times seven?"}]]
 
 
@@ -142,7 +142,7 @@ def test_an_object_with_all_there_is_to_say_is_read(serve: Serve, once: Once) ->
         "two and two",
         (ToolCall("c", "f", '{"x":1}'),),
         "tool_calls",
-        Usage(1, 3, 0),
+        Usage(1, 3, 0, unpriced=1),
         (TokenLogprob("4", -0.5), TokenLogprob("!", -1.0, (("?", -2.0),))),
     )
 
@@ -155,7 +155,7 @@ def test_cached_and_reasoning_tokens_that_it_states_are_read(serve: Serve, once:
         "completion_tokens_details": {"reasoning_tokens": 3},
     }
     completion = once(serve(lambda messages: {"content": "4", "usage": stated}))
-    assert completion.usage == Usage(1, 10, 5, cached_tokens=8, reasoning_tokens=3)
+    assert completion.usage == Usage(1, 10, 5, cached_tokens=8, reasoning_tokens=3, unpriced=1)
 
 
 def test_what_an_application_returns_beside_its_answer_are_facts_in_plain_data(serve: Serve, once: Once) -> None:
