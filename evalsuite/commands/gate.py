@@ -88,16 +88,17 @@ def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
     If the verdict is missing or invalid, the comment says so, because an earlier "passed" must not stay; the exit
-    status is 2. No file of the folder is imported or executed, because the CI step has a secret token and must not run
+    status is 2. Otherwise the exit status is the verdict's, because code under test may end the step that decides with
+    0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
     code of the pull request.
     """
     from evalsuite.output.reports.markdown import escape_markdown
     from evalsuite.output.reports.write import MARKER
 
     try:
-        body, refused = read_comment(options.folder, options.verdict), None
+        (body, status), refused = read_comment(options.folder, options.verdict), None
     except SettingsError as error:
-        refused = error
+        refused, status = error, 2
         body = f"# ⚠️ no verdict\n\n- {escape_markdown(str(error))}\n\n{MARKER}none -->\n"
     forge = find_comment_host(os.environ)
     if isinstance(forge, str):
@@ -106,11 +107,11 @@ def run_comment(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{forge.post_comment(body, MARKER)}\n")
     if refused is not None:
         raise refused
-    return 0
+    return status
 
 
-def read_comment(folder: Path, wanted: str | None) -> str:
-    """Read a folder's comment, and check that it is about the same verdict as the folder's summary.
+def read_comment(folder: Path, wanted: str | None) -> tuple[str, int]:
+    """Read a folder's comment and exit status, and check that the comment is about the verdict of the folder's summary.
 
     Args:
         wanted: the verdict's id; None accepts any id.
@@ -131,15 +132,15 @@ def read_comment(folder: Path, wanted: str | None) -> str:
             f"{folder} holds no verdict: pytest, or `evalsuite gate --to={folder}`, ended without one; the log of "
             "that step says why"
         ) from error
-    id_ = summary.get("verdict_id") if isinstance(summary, dict) else None
+    id_, status = (summary.get(name) if isinstance(summary, dict) else None for name in ("verdict_id", "status"))
     marked = re.search(rf"^{MARKER}(\w+) -->$", body, re.MULTILINE)
     found = marked[1] if marked else None
-    if not isinstance(id_, str) or found != id_ or wanted not in {None, id_}:
+    if not isinstance(id_, str) or not isinstance(status, int) or found != id_ or wanted not in {None, id_}:
         raise SettingsError(
             f"{folder} holds the verdict {found} in {COMMENT} and {id_} in {SUMMARY}, not {wanted or 'one verdict'}; "
             "post from the folder that `evalsuite gate --to` wrote"
         )
-    return body
+    return body, status
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,17 +278,17 @@ class _TrialRun:
         return _run_workflow_command(command, self.root, self.scratch, given)
 
     def _show_workflow_run(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands; return the first one's exit status, or None if the second one fails."""
+        """Run the workflow's two commands; return their exit status, or None if they differ."""
         status, shown = self._run_decision(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
-        refused, comment = _run_workflow_command(command, self.root, self.scratch, {})
+        posted, comment = _run_workflow_command(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
         sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
-        if refused:
+        if posted != status:
             sys.stdout.write(f"{_get_last_lines(shown)}\n")
-        return None if refused else status
+        return status if posted == status else None
 
 
 def _map_answers(records: Path) -> dict[str, str]:

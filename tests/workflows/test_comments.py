@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     target = tmp_path / "verdict"
     target.mkdir()
     (target / "comment.md").write_text(f"# ✅ m: passed\n\n<!-- evalsuite verdict {ID} -->\n\nBody\n", "utf-8")
-    (target / "summary.json").write_text(json.dumps({"verdict_id": ID}))
+    (target / "summary.json").write_text(json.dumps({"verdict_id": ID, "status": 0}))
     return target
 
 
@@ -52,6 +52,15 @@ def test_the_verdict_s_comment_is_posted(folder: Path, comments: Comments, wante
     assert [one["body"] for one in comments.kept] == [(folder / "comment.md").read_text("utf-8")]
 
 
+@pytest.mark.parametrize(("status", "expected"), [(10, 10), (12, 12), (None, 2)])
+def test_the_step_that_comments_ends_with_the_verdict_s_status(
+    folder: Path, comments: Comments, status: int | None, expected: int
+) -> None:
+    (folder / "summary.json").write_text(json.dumps({"verdict_id": ID, "status": status}))
+    assert main(["comment", str(folder)]) == expected
+    assert len(comments.kept) == 1
+
+
 @pytest.mark.parametrize("wanted", [OTHER, "", "passed"])
 def test_another_verdict_than_the_one_that_was_decided_is_refused(
     folder: Path, comments: Comments, wanted: str, capsys: pytest.CaptureFixture[str]
@@ -62,7 +71,7 @@ def test_another_verdict_than_the_one_that_was_decided_is_refused(
 
 
 def test_a_comment_beside_the_summary_of_another_verdict_is_refused(folder: Path, comments: Comments) -> None:
-    (folder / "summary.json").write_text(json.dumps({"verdict_id": OTHER}))
+    (folder / "summary.json").write_text(json.dumps({"verdict_id": OTHER, "status": 0}))
     assert main(["comment", str(folder)]) == 2
     assert "Body" not in comments.kept[0]["body"]
 
