@@ -206,8 +206,10 @@ def compare_paired(
     check_same_length(baseline, candidate, "baseline and candidate")
     before, after = check_numbers(baseline, "baseline"), check_numbers(candidate, "candidate")
     check_range(after - before, -scale, scale, "differences")
+    means = float(before.mean()), float(after.mean())
     if lower_is_better:
-        before, after = after, before
+        highest = max(before.max(), after.max())
+        before, after = highest - before, highest - after
     lowest = min(before.min(), after.min())
     pairs = PairedClusterSums(
         sum_clusters(before - lowest, clusters)[0],
@@ -217,7 +219,7 @@ def compare_paired(
         shares=scale == 1 and _are_independent_outcomes(before, after, clusters),
     )
     result = (_compare_shares if pairs.shares else _compare_means)(before, after, clusters, pairs, confidence)
-    return _exchange_runs(result) if lower_is_better else result
+    return _mirror_scores(result, *means) if lower_is_better else result
 
 
 def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | None) -> bool:
@@ -225,12 +227,12 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
 
 
-def _exchange_runs(result: NonInferiority) -> NonInferiority:
-    """Correct a result that was computed with baseline and candidate exchanged."""
+def _mirror_scores(result: NonInferiority, baseline: float, candidate: float) -> NonInferiority:
+    """Correct a result that was computed with each score subtracted from the highest score."""
     return replace(
         result,
-        baseline=result.candidate,
-        candidate=result.baseline,
+        baseline=baseline,
+        candidate=candidate,
         difference=-result.difference,
         low=-result.high,
         high=-result.low,
