@@ -62,7 +62,8 @@ def run_attack(options: argparse.Namespace) -> int:
         attack = _AttackReplays(run, options.suite, options.reports, Path(scratch))
         status, verdict = attack.run_suite("", ())
         if status:
-            raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): attack a green run")
+            remedy = "attack a green run" if options.suite else "attack a green run, or name the suite, as for pytest"
+            raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): {remedy}")
         for name, mutant in MUTANTS.items():
             if not attack.is_applicable(name):
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
@@ -114,8 +115,8 @@ class _AttackReplays:
             *arguments,
             *suite,
         ]
-        if Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
-            # Ignore the folder of runs, because it may contain test files that came with a run.
+        if not self.suite and Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
+            # Ignore the folder of runs, because it may contain test files that came with a run and nobody named.
             command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._encode_fault(name))} if name else {}
         ended = run_program(command, {**os.environ, **fault})

@@ -10,6 +10,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.commands.attack import PLUGINS
+from evalsuite.plugin import mutants
 from evalsuite.plugin.mutants import MUTANTS
 from tests.plugin.forty_numbers import model
 from tests.warm_python import run_as_copy
@@ -56,6 +57,18 @@ def test_a_lax_gate_is_told(numbers: Suite, capsys: pytest.CaptureFixture[str]) 
     assert {"degraded", "flattered"} <= find_green(told)
     assert "raise their thresholds" in told["degraded"]
     assert not {"marked", "chosen", "excluded", "sharded", "moved", "mistyped", "killed"} & find_green(told)
+
+
+def test_a_named_suite_is_attacked_even_if_its_folder_holds_the_runs(
+    numbers: Suite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "MUTANTS", {})
+    (numbers.path / "evals").mkdir()
+    (numbers.path / "test_numbers.py").rename(numbers.path / "evals" / "test_numbers.py")
+    assert numbers.run(model("good"), "--gate=numbers.exact_match >= 0.9", "--reports=evals", "--run=r").ret == 0
+    assert main(["gate", "attack", "r", "--reports=evals"]) == 2
+    assert "name the suite, as for pytest" in capsys.readouterr().err
+    assert main(["gate", "attack", "r", ".", "--reports=evals"]) == 0
 
 
 @pytest.mark.own_interpreter
