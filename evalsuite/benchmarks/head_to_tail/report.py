@@ -391,7 +391,7 @@ def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | No
         return None
     clusters = [row.cluster for row, _ in pairs]
     change = stats.paired_difference(
-        [one.scores[rate] for one, _ in pairs], [other.scores[rate] for _, other in pairs], clusters=clusters
+        [one.scores[rate] for one, _ in pairs], [other.scores[rate] for _, other in pairs], clusters=clusters, scale=1
     )
     # A single entity gives no interval, even if several questions are about it.
     low, high = (change.low, change.high) if len(set(clusters)) > 1 else (None, None)

@@ -169,8 +169,17 @@ def test_questions_about_one_entity_are_one_cluster_of_a_paired_change() -> None
     assert table is not None
     change = table.rows[1][-2]
     assert isinstance(change, Estimate)
-    # Two entities with changes of 0.4 and 0.2: t with one degree of freedom.
-    assert (change.value, change.low, change.high) == pytest.approx((0.3, 0.3 - 1.2706, 0.3 + 1.2706), abs=1e-3)
+    # Two entities with changes of 0.4 and 0.2: t with one degree of freedom, cut at the greatest change of a share.
+    assert (change.value, change.low, change.high) == pytest.approx((0.3, 0.3 - 1.2706, 1.0), abs=1e-3)
+
+
+def test_a_rate_that_never_changed_has_an_interval_with_a_width() -> None:
+    runs = [view([row(n, 1.0) for n in TEN], label) for label in ("base", "tuned")]
+    table = compare_models(runs, shipped=True)
+    assert table is not None
+    changes = [cell for cell in table.rows[0] if isinstance(cell, Estimate)]
+    assert [cell.value for cell in changes] == [0.0] * 3
+    assert all(cell.low is not None and cell.high is not None and cell.low < 0 < cell.high for cell in changes)
 
 
 def test_a_model_is_held_against_the_first_on_the_questions_of_both() -> None:
