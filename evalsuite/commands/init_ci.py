@@ -72,6 +72,7 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
     - if: $CI_PIPELINE_SOURCE == "merge_request_event"
   before_script:
     - cd {quoted}
+    - rm -rf reports/pr # a committed run must not decide
     - {install}
   script:
     # The key: OPENAI_API_KEY, a masked CI/CD variable.

@@ -250,7 +250,7 @@ class GitLab:
             shutil.copytree(earlier, folder, dirs_exist_ok=True)
         self.outcome[name] = []
         variables = {key: str(value) for key, value in spec.get("variables", {}).items()} | variables
-        for command in spec["script"]:
+        for command in (*spec.get("before_script", ()), *spec["script"]):
             self.outcome[name].append(self.machine.shell(command, folder, **variables))
             if self.outcome[name][-1]:
                 break
