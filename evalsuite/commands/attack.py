@@ -49,6 +49,8 @@ def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_attack(options: argparse.Namespace) -> int:
     """Print each fault and the exit status that the fault causes."""
+    import pytest
+
     from evalsuite.plugin.mutants import MUTANTS
     from evalsuite.results.runs import load_run
 
@@ -69,8 +71,11 @@ def run_attack(options: argparse.Namespace) -> int:
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
             status, verdict = attack.run_suite(name, attack.make_arguments(name, mutant))
-            survivors += not status
-            told = f"red ({status}): {verdict}" if status else "STAYS GREEN"
+            # A session that pytest itself broke off shows nothing about the gates.
+            survivors += status in {0, pytest.ExitCode.INTERNAL_ERROR}
+            told = {0: "STAYS GREEN", pytest.ExitCode.INTERNAL_ERROR: "NOT TESTED, because the session broke off"}.get(
+                status, f"red ({status}): {verdict}"
+            )
             advice = f"; {ADVICE[name]}" if not status and name in ADVICE else ""
             sys.stdout.write(f"{name:<10}{mutant.summary}: {escape_for_terminal(told)}{advice}\n")
             sys.stdout.flush()

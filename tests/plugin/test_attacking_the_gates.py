@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.commands.attack import PLUGINS
+from evalsuite.commands.attack import PLUGINS, _AttackReplays
 from evalsuite.plugin import mutants
 from evalsuite.plugin.mutants import MUTANTS
 from tests.plugin.forty_numbers import model
@@ -69,6 +69,17 @@ def test_a_named_suite_is_attacked_even_if_its_folder_holds_the_runs(
     assert main(["gate", "attack", "r", "--reports=evals"]) == 2
     assert "name the suite, as for pytest" in capsys.readouterr().err
     assert main(["gate", "attack", "r", ".", "--reports=evals"]) == 0
+
+
+def test_a_fault_whose_session_breaks_off_does_not_count_as_noticed(
+    numbers: Suite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "MUTANTS", {"degraded": MUTANTS["degraded"]})
+    monkeypatch.setattr(_AttackReplays, "run_suite", lambda _self, name, _arguments: (3 if name else 0, ""))
+    assert numbers.run(model("good"), "--gate=numbers.exact_match >= 0.9", "--run=r").ret == 0
+    capsys.readouterr()
+    assert main(["gate", "attack", "r"]) == 1
+    assert "NOT TESTED, because the session broke off" in capsys.readouterr().out
 
 
 @pytest.mark.own_interpreter
