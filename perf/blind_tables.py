@@ -18,7 +18,7 @@ from pathlib import Path
 from evalsuite.metaeval.agreement import (
     compute_agreements,
     compute_metrics,
-    fill_unreadable,
+    fill_unreadable_scores,
     is_readable,
     read_rated_tables,
     tabulate_agreements,
@@ -50,7 +50,7 @@ def main(folder: Path = FOLDER, seal: str = SEAL) -> int:
     readable = [pair for pair, has in zip(everything, read, strict=True) if has]
     values = compute_metrics(readable)
     lines = compute_agreements(readable, values)
-    with_zeros = compute_agreements(everything, fill_unreadable(everything, read, values))
+    with_zeros = compute_agreements(everything, fill_unreadable_scores(everything, read, values))
     for title, shown in (("Readable", lines), ("All, unreadable as zeros", with_zeros)):
         print(*map(render_table, tabulate_agreements(shown, title)), sep="\n\n", end="\n\n")
     of = {line.metric: line for line in lines}

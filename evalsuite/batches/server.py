@@ -196,7 +196,7 @@ def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str,
     """Read a line of a batch's output."""
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
-        return backend.read_batch_line(request, response["status_code"], response.get("body"))
+        return backend.read_batch_result(request, response["status_code"], response.get("body"))
     words = error.get("message") or error.get("code") if isinstance(error, dict) else error
     if words:
         raise Transient(f"the batch gave no answer: {str(words)[:WORDS]}")

@@ -26,7 +26,7 @@ from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Sample, Score, Transcript
 from evalsuite.samples.files import READERS, Field, SampleFields, SourceItem, list_tables, open_database, read_rows
-from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
+from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 from evalsuite.sandbox import TableFile
 from evalsuite.scorers.answers import denotation
 from evalsuite.scorers.sql import Match, SqlExecution, sql_execution
@@ -71,7 +71,7 @@ class TableSet:
     """A published data set: its questions, and the reader of its tables."""
 
     title: str
-    source: PublishedSet
+    source: PublishedDataset
     read: TableReader
     distinct: bool = False  # Whether repeated values in an answer count once.
     match: Match | None = None  # The rule that compares results of SQL queries; None if the set has no queries.
@@ -299,12 +299,14 @@ def _make_question_set(
     table: Field,
     read: Callable[[Path], Iterator[SourceItem]] | None = None,
     **tags: str,
-) -> PublishedSet:
+) -> PublishedDataset:
     number = None if read is None else "id"
-    return PublishedSet(tuple(files), SampleFields(question, answers, number, tags, {"table": table}), read)
+    return PublishedDataset(tuple(files), SampleFields(question, answers, number, tags, {"table": table}), read)
 
 
-def _make_query_set(files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str) -> PublishedSet:
+def _make_query_set(
+    files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str
+) -> PublishedDataset:
     """Describe a set of questions with SQL queries; the databases are in `folder`."""
 
     def find_database(item: Item) -> str:
@@ -315,7 +317,7 @@ def _make_query_set(files: tuple[str, ...], folder: str, query: str, number: str
         return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
 
     about = {"table": find_database, "database": find_database}
-    return PublishedSet(files, SampleFields(make_question, query, number, {"database": "db_id", **tags}, about))
+    return PublishedDataset(files, SampleFields(make_question, query, number, {"database": "db_id", **tags}, about))
 
 
 _WIKI = _make_question_set(

@@ -242,7 +242,7 @@ class _MutationTest:
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
     def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
-        """List the cases that people pass; if people pass no case, list the cases that the judge passes.
+        """List the cases that people marked as passed; if there are none, list those that the judge marked as passed.
 
         If scores are not pass/fail, the half with the higher scores passes. Cases with the lowest possible score are
         left out, because their score cannot fall when the answer is corrupted.

@@ -168,7 +168,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
         compute_agreements,
         compute_metrics,
         draw_agreements,
-        fill_unreadable,
+        fill_unreadable_scores,
         is_readable,
         judge_tables,
         read_rated_tables,
@@ -192,7 +192,9 @@ def _run_agreement(options: argparse.Namespace) -> int:
     shown = tabulate_agreements(lines, title)
     if left_out:
         title = f"Agreement with people: {write_count(len(everything), 'output')}, {left_out} unreadable as zeros"
-        shown += tabulate_agreements(compute_agreements(everything, fill_unreadable(everything, read, values)), title)
+        shown += tabulate_agreements(
+            compute_agreements(everything, fill_unreadable_scores(everything, read, values)), title
+        )
     _print_tables(shown, options.to)
     if options.plot:
         from evalsuite.output.reports.plots import draw_chart

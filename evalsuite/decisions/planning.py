@@ -101,7 +101,7 @@ class DetectableLoss:
         return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
 
     @property
-    def loss_at_double_epochs(self) -> float | None:
+    def detectable_loss_at_double_epochs(self) -> float | None:
         """The smallest loss detectable with twice the epochs in both runs; None if the epochs' variance is unknown."""
         if not self.noise_known:
             return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # The node id with `EPOCH_MARK`; for a call within another tool call, also that call's number.
+    case: str  # The node id with `EPOCH_MARK`, and the number of the outer tool call, if any.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.

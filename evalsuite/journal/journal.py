@@ -39,10 +39,10 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 @dataclass(frozen=True, slots=True)
 class CountedRecords:
-    """The result of checking which of a run's records count, and why other records do not."""
+    """The records of a run that enter its scores, and the reasons why other records do not."""
 
-    cases: int  # The number of records that count.
-    left_out: list[str]  # Cases whose records do not count, because the suite has since changed.
+    cases: int  # The number of cases whose records are complete and up to date.
+    left_out: list[str]  # Cases without an up-to-date record, because the suite has since changed.
     damaged: list[str]  # Cases whose record is damaged.
     missing: list[str]  # Selected cases without a record.
 

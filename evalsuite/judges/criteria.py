@@ -26,7 +26,7 @@ from evalsuite.judges.parsing import (
     AnswerForm,
     ChoiceValue,
     MissingStatementError,
-    NumberValue,
+    NumberFormat,
     find_objects,
     find_reason,
     is_unchanged_by_reason,
@@ -126,7 +126,7 @@ class Template(OnScale):
             return Likert("", self.low, self.high).read_answer(text)
         if isinstance(self.reader, str):
             matches = re.findall(self.reader, text)
-            number = read_json_value(matches[-1], NumberValue(self.high)) if matches else None
+            number = read_json_value(matches[-1], NumberFormat(self.high)) if matches else None
         else:
             number = self.reader(text)
         if number is None or not self.low <= number <= self.high:
@@ -257,7 +257,7 @@ class Each(OnScale):
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)
-        number = read_json_value(value, NumberValue(self.high))
+        number = read_json_value(value, NumberFormat(self.high))
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number
@@ -434,7 +434,7 @@ def _read_entries(text: str) -> Verdicts:
     entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
-            int(read_json_value(entry.get("criterion"), NumberValue(math.inf)) or at),
+            int(read_json_value(entry.get("criterion"), NumberFormat(math.inf)) or at),
             entry.get("verdict", entry.get("met", entry.get("answer"))),
             entry.get("reason"),
         )

@@ -25,7 +25,7 @@ from evalsuite.judges.parsing import (
     AnswerForm,
     ChoiceValue,
     MissingStatementError,
-    NumberValue,
+    NumberFormat,
     find_reason,
     remove_reasoning,
 )
@@ -195,7 +195,7 @@ def parse_aspect_scores(
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
-        aspect.label: AnswerField((aspect.label, *labels.get(aspect.label, ()), *general), NumberValue(aspect.high))
+        aspect.label: AnswerField((aspect.label, *labels.get(aspect.label, ()), *general), NumberFormat(aspect.high))
         for aspect in aspects
     }
     by_name = {aspect.label: aspect for aspect in aspects}

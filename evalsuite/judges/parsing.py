@@ -87,7 +87,7 @@ class AnswerValue(Protocol[T_co]):
 
 
 @dataclass(frozen=True)
-class NumberValue:
+class NumberFormat:
     """A number, possibly followed by the upper end of the scale: `8`, `8/10`, `8 out of 10`, `8 points`."""
 
     high: float

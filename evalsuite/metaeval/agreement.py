@@ -155,7 +155,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
         return float("nan")
 
 
-def fill_unreadable(
+def fill_unreadable_scores(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
     """Give each unreadable prediction its score in the rated file, or 0 if the file has none."""

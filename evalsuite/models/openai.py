@@ -165,7 +165,7 @@ class OpenAIBackend:
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
 
-    def read_batch_line(self, request: Request, status: int, body: Any) -> Completion:
+    def read_batch_result(self, request: Request, status: int, body: Any) -> Completion:
         content = self._mask_credentials(dumps(body).encode())
         if status != 200:
             raise self._make_refusal(status, {}, content)

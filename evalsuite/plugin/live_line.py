@@ -113,12 +113,12 @@ class LiveLine:
 
     def pytest_runtest_logfinish(self) -> None:
         self._done += 1
-        self._begin_when_known()
+        self._start_once_cases_exist()
 
     def pytest_runtest_logstart(self) -> None:
-        self._begin_when_known()
+        self._start_once_cases_exist()
 
-    def _begin_when_known(self) -> None:
+    def _start_once_cases_exist(self) -> None:
         if not self._started and self._listener.has_cases:
             self._started = time.monotonic()
             self._open_terminal()

@@ -138,14 +138,14 @@ class WorkerQueue:
     def _take_index(self, most: int) -> int | None:
         """Return the queue's next index that was not yielded; None if the first `most` indexes were all yielded."""
         with self._torun.lock() as queue:
-            place = self._find_last_index(queue) + 1
+            place = self._locate_last_item(queue) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
             return self._last
 
-    def _find_last_index(self, queue: Sequence[Any]) -> int:
+    def _locate_last_item(self, queue: Sequence[Any]) -> int:
         # Items are removed only at the front, so an item's position never grows; -1 means that the item was removed.
         for place in range(min(self._place, len(queue) - 1), -1, -1):
             if queue[place] == self._last:

@@ -16,7 +16,7 @@ FILE = "file"  # Field added to each item: the path of its file, relative to the
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedSet:
+class PublishedDataset:
     """A data set in its published form."""
 
     # Glob patterns below the data set's folder; the first pattern that matches any file is used.

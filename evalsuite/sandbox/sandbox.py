@@ -41,8 +41,8 @@ class _LoopState:
 class Sandbox:
     """Runs untrusted Python; make one sandbox per process and share it between cases.
 
-    The warm interpreter starts with the first program, which therefore takes about a second longer. At most one program
-    per core of this process runs at a time. Further programs wait for a free core; time limits do not include this
+    The warm interpreter starts with the first program, which therefore takes about a second longer. This process
+    runs at most as many programs at a time as it may use cores. Further programs wait; time limits do not include this
     wait.
 
     Args:

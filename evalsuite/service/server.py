@@ -233,7 +233,7 @@ class GatewayServer:
         """Answer with one JSON line; first send a newline every few seconds, because limits may delay the answer."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        answer = asyncio.create_task(self._convert_errors(await request.read()))
+        answer = asyncio.create_task(self._ask_as_json(await request.read()))
         try:
             while not answer.done():
                 await asyncio.wait([answer], timeout=SIGN_OF_LIFE)
@@ -245,7 +245,7 @@ class GatewayServer:
             await asyncio.wait([answer])
         return response
 
-    async def _convert_errors(self, content: bytes) -> dict[str, Any]:
+    async def _ask_as_json(self, content: bytes) -> dict[str, Any]:
         try:
             return {"completion": encode_completion(await self.ask(_decode_request(content)))}
         except EvalsuiteError as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from evalsuite.stats.inputs import Array, Labels, Values, check_numbers, check_probability, check_same_length
+from evalsuite.stats.inputs import Array, Labels, Values, check_probability, check_same_length, convert_to_floats
 
 T = TypeVar("T")
 ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
@@ -100,7 +100,7 @@ def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredM
     freedom, as in Miller, "Adding Error Bars to Evals" (arXiv 2411.00640). With one value per cluster, the standard
     error is s / sqrt(n).
     """
-    return compute_mean_of_clusters(*sum_clusters(check_numbers(values), clusters))
+    return compute_mean_of_clusters(*sum_clusters(convert_to_floats(values), clusters))
 
 
 def compute_mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalsuite.stats.clustering import Interval, make_replicates_interval
-from evalsuite.stats.inputs import Array, Values, check_numbers, check_same_length
+from evalsuite.stats.inputs import Array, Values, check_same_length, convert_to_floats
 
 if TYPE_CHECKING:
     Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
@@ -57,7 +57,7 @@ def _test_pairs(test: str, x: Values, y: Values) -> Significance:
     import scipy.stats
 
     check_same_length(x, y, "x and y")
-    first, second = check_numbers(x, "x"), check_numbers(y, "y")
+    first, second = convert_to_floats(x, "x"), convert_to_floats(y, "y")
     if len(first) < FEWEST or first.min() == first.max() or second.min() == second.max():
         return UNDEFINED
     result = getattr(scipy.stats, test)(first, second)
@@ -80,7 +80,7 @@ def welch_anova(*groups: Values) -> Significance:
 
     if len(groups) < 2:
         raise ValueError(f"an analysis of variance compares at least two groups; got {len(groups)}")
-    arrays = [check_numbers(group, f"group {at}") for at, group in enumerate(groups, 1)]
+    arrays = [convert_to_floats(group, f"group {at}") for at, group in enumerate(groups, 1)]
     if any(len(array) < 2 or array.min() == array.max() for array in arrays):
         return UNDEFINED
     result = f_oneway(*arrays, equal_var=False)
@@ -105,8 +105,8 @@ def rank_interval(
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
     agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. So the interval is
-    extended to the coefficients with two additional clusters at opposite or at equal extremes of both variables. This
-    method is evalsuite's own; `docs/statistics.md` has its simulation.
+    extended to two more coefficients, each with two added clusters at the extremes: one pair of clusters agrees, the
+    other disagrees. This method is evalsuite's own; `docs/statistics.md` has its simulation.
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):

@@ -13,7 +13,7 @@ Values: TypeAlias = "Sequence[float] | Array"
 Labels: TypeAlias = "Sequence[Hashable] | Array"
 
 
-def check_numbers(values: Values, name: str = "values") -> Array:
+def convert_to_floats(values: Values, name: str = "values") -> Array:
     """Convert the values to a one-dimensional array of floats."""
     import numpy as np
 
@@ -30,7 +30,7 @@ def check_numbers(values: Values, name: str = "values") -> Array:
 
 def check_binary(values: Values, name: str = "values") -> Array:
     """Convert the values to an array of zeros and ones."""
-    array = check_numbers(values, name)
+    array = convert_to_floats(values, name)
     wrong = array[(array != 0) & (array != 1)]
     if wrong.size:
         raise ValueError(f"{name} must hold only 0 and 1; found {wrong[0]:g}")

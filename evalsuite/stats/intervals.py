@@ -12,9 +12,9 @@ from evalsuite.stats.inputs import (
     Labels,
     Values,
     check_binary,
-    check_numbers,
     check_probability,
     check_range,
+    convert_to_floats,
     find_by_bisection,
 )
 
@@ -160,7 +160,7 @@ def bootstrap_interval(
     import numpy as np
 
     check_probability(confidence, "confidence")
-    array = check_numbers(values)
+    array = convert_to_floats(values)
     totals, sizes = sum_clusters(array, clusters)
     means = totals / sizes
     if len(totals) == 1 or np.ptp(means) <= ROUNDING * np.max(abs(means)):
@@ -218,7 +218,7 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
     import numpy as np
 
     tail = (1 - check_probability(confidence, "confidence")) / 2
-    totals, sizes = sum_clusters(check_range(check_numbers(values), 0, math.inf, "amounts"), clusters)
+    totals, sizes = sum_clusters(check_range(convert_to_floats(values), 0, math.inf, "amounts"), clusters)
     if len(totals) < FEWEST_AMOUNTS or compute_mean_of_clusters(totals, sizes).error == 0:
         return Interval(0.0, math.inf)
     low = _compute_skewed_bound(totals, sizes, 1 - tail)
@@ -275,7 +275,7 @@ def betting_interval(
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"values need a range with low below high; got {low} and {high}")
-    array = (check_range(check_numbers(values), low, high, "values") - low) / (high - low)
+    array = (check_range(convert_to_floats(values), low, high, "values") - low) / (high - low)
     target = math.log(2 / (1 - check_probability(confidence, "confidence")))
     totals, sizes = sum_clusters(array, clusters)
     order = random.Random(0).sample(range(len(totals)), len(totals))  # noqa: S311 - an order, no secret

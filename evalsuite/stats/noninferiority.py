@@ -14,10 +14,10 @@ from evalsuite.stats.inputs import (
     Array,
     Labels,
     Values,
-    check_numbers,
     check_probability,
     check_range,
     check_same_length,
+    convert_to_floats,
 )
 from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant, tango_interval, tango_pvalue
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
@@ -77,7 +77,7 @@ class Calibration:
     Attributes:
         equal_fails: the share of equal candidates that fail, in [0, 1].
         loss_fails: the share of failures among candidates that lost the margin, in [0, 1].
-        draws: the number of candidates of each kind.
+        draws: the number of simulated equal candidates, and also of candidates that lost the margin.
     """
 
     equal_fails: float
@@ -204,7 +204,7 @@ def compare_paired(
     if not 0 < margin < scale:
         raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
     check_same_length(baseline, candidate, "baseline and candidate")
-    before, after = check_numbers(baseline, "baseline"), check_numbers(candidate, "candidate")
+    before, after = convert_to_floats(baseline, "baseline"), convert_to_floats(candidate, "candidate")
     check_range(after - before, -scale, scale, "differences")
     means = float(before.mean()), float(after.mean())
     if lower_is_better:
@@ -459,7 +459,7 @@ def holm(pvalues: Values) -> list[float]:
     Raises:
         ValueError: the list is empty, or a p-value is not in [0, 1].
     """
-    array = check_range(check_numbers(pvalues, "pvalues"), 0, 1, "pvalues")
+    array = check_range(convert_to_floats(pvalues, "pvalues"), 0, 1, "pvalues")
     adjusted, worst = [0.0] * len(array), 0.0
     for done, at in enumerate(array.argsort(kind="stable")):
         worst = max(worst, min(1.0, (len(array) - done) * float(array[at])))

@@ -11,9 +11,9 @@ from evalsuite.stats.inputs import (
     Labels,
     Values,
     check_binary,
-    check_numbers,
     check_probability,
     check_same_length,
+    convert_to_floats,
     find_by_bisection,
 )
 
@@ -65,7 +65,7 @@ def paired_difference(
     """
     check_probability(confidence, "confidence")
     check_same_length(baseline, candidate, "baseline and candidate")
-    before, after = check_numbers(baseline, "baseline"), check_numbers(candidate, "candidate")
+    before, after = convert_to_floats(baseline, "baseline"), convert_to_floats(candidate, "candidate")
     mean = clustered_mean(after - before, clusters)
     interval = mean.interval(confidence)
     if scale == 1 and clusters is None and all(((each == 0) | (each == 1)).all() for each in (before, after)):

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from evalsuite.stats.inputs import Array, Values, check_numbers, check_probability
+from evalsuite.stats.inputs import Array, Values, check_probability, convert_to_floats
 
 MOST_CASES = 10**9  # Largest number of cases that the search tries.
 BLOCK = 256  # Numbers of discordant cases whose results are computed at once.
@@ -187,7 +187,7 @@ def compute_dispersion(scores: Values, scale: float) -> float:
 
     A loss widens the variance by this share of the widening in which single cases drop by the whole scale.
     """
-    array = check_numbers(scores, "scores")
+    array = convert_to_floats(scores, "scores")
     # The lowest score stands for the lower end of the range, because only the width of the range is given.
     mean = float((array - array.min()).mean())
     greatest = mean * (scale - mean)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalsuite.stats.inputs import Array, Values, check_numbers, check_probability, check_range, check_same_length
+from evalsuite.stats.inputs import Array, Values, check_probability, check_range, check_same_length, convert_to_floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def ppi_mean(
     """
     level = (1 + check_probability(confidence, "confidence")) / 2
     check_same_length(labels, judged, "labels and judged")
-    human, machine = check_numbers(labels, "labels"), check_numbers(judged, "judged")
-    rest = check_numbers(judged_only, "judged_only")
+    human, machine = convert_to_floats(labels, "labels"), convert_to_floats(judged, "judged")
+    rest = convert_to_floats(judged_only, "judged_only")
     low, high = bounds or _make_range(human, machine, rest)
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
         check_range(scores, low, high, name)
@@ -82,7 +82,7 @@ def ppi_mean(
         rectified = human - tuning * machine
     else:
         check_same_length(labels, weights, "labels and weights")
-        shares = check_numbers(weights, "weights")
+        shares = convert_to_floats(weights, "weights")
         if shares.min() <= 0:
             raise ValueError(f"weights must be above 0, got {shares.min():g}")
         shares, rest = shares / shares.mean(), np.concatenate([machine, rest])

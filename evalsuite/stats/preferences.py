@@ -12,10 +12,10 @@ from evalsuite.stats.inputs import (
     Array,
     Labels,
     Values,
-    check_numbers,
     check_probability,
     check_range,
     check_same_length,
+    convert_to_floats,
 )
 
 POINTS = 400 / math.log(10)  # Elo's scale: a model with 400 points more wins ten of eleven comparisons.
@@ -74,7 +74,7 @@ def controlled_win_rate(
     outcomes = _check_outcomes(wins)
     check_same_length(outcomes, lengths, "wins and lengths")
     check_same_length(outcomes, rival_lengths, "wins and rival_lengths")
-    differences = check_numbers(lengths, "lengths") - check_numbers(rival_lengths, "rival_lengths")
+    differences = convert_to_floats(lengths, "lengths") - convert_to_floats(rival_lengths, "rival_lengths")
     spread = float(differences.std())
     # Add a quarter of a win and a quarter of a loss at two extreme length differences. So the coefficient of length is
     # finite even if the longer answer always won.
@@ -158,7 +158,7 @@ class _LogisticFit:
 
 
 def _check_outcomes(wins: Values) -> Array:
-    outcomes = check_numbers(wins, "wins")
+    outcomes = convert_to_floats(wins, "wins")
     check_range(outcomes, 0, 1, "wins")
     return outcomes
 

@@ -136,7 +136,7 @@ class CallFault:
     words: str  # A sentence for the model.
 
 
-def check_arguments(
+def convert_arguments(
     document: ToolDocument, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
     """Convert arguments to the tool's types; return the arguments and all of their faults.
@@ -315,7 +315,7 @@ class Registry:
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
         """Convert a call's arguments to the tool's types; return the arguments and all faults of the call."""
         if name in self._tools:
-            return check_arguments(self._tools[name].document, arguments)
+            return convert_arguments(self._tools[name].document, arguments)
         known = ", ".join(self._tools)
         message = f"no tool is named {shorten_to_beginning(name, LONGEST_NAME)!r}; there are {known}"
         faults = [CallFault("unknown_tool", message)]

@@ -19,7 +19,7 @@ from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.judges import Likert
 from evalsuite.samples.files import Field, SampleFields
-from evalsuite.samples.published import FILE, PublishedSet, make_label_reader, read_text_field
+from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 
 # The four aspects of the ChatEval paper; the files also contain understandability and an overall rating. The scales are
 # from Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3), the names from UniEval (arXiv 2210.07197).
@@ -209,10 +209,10 @@ def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]
 
 def _make_pair_set(
     files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field
-) -> PublishedSet:
+) -> PublishedDataset:
     """Describe a published set; `more` may define the fields `category`, `cluster` and `systems`."""
     systems = {"systems": more.pop("systems")} if "systems" in more else {}
-    return PublishedSet(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
+    return PublishedDataset(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
 
 
 def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:

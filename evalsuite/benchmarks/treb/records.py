@@ -281,7 +281,7 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         large = path.stat().st_size > AT_ONCE
     except OSError:
         large = False  # `_read_whole` explains why the file cannot be read.
-    yield from _read_streamed(path) if large else _read_whole(path)
+    yield from _stream_records(path) if large else _read_whole(path)
 
 
 def _read_whole(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -296,7 +296,7 @@ def _read_whole(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield place, require_type(value, dict, path, place)
 
 
-def _read_streamed(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _stream_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         with path.open("rb") as file:
             listed = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")

@@ -199,9 +199,8 @@ def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Unsuitable predicates (`UNFIT`) are left out. If a predicate's value changes over time (`CHANGING`), the shipped
-    question replaces the file's question. The shipped question asks for past and present values, so every value is
-    right.
+    Unsuitable predicates (`UNFIT`) are left out. If a predicate's value changes over time (`CHANGING`), evalsuite's
+    own question replaces the file's question. It asks for past and present values, so any of these values is accepted.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))

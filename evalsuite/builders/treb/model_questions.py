@@ -304,10 +304,10 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
         jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
-        opened.run_coroutine(lambda model: _make_pairs(_make_panel(args, model), built, jobs, progress))
+        opened.run_coroutine(lambda model: _make_pairs(_make_question_panel(args, model), built, jobs, progress))
 
 
-def _make_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
+def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     # Candidates that share a model have different epochs, so that each sends a new request.
     candidates: list[Model] = [
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)

@@ -45,7 +45,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
-    """Yield the name and the table for each usable table of a file, otherwise its source and the reason."""
+    """Yield each usable table of a file with its name; for an unusable table, yield its source and the reason."""
     kind = path.suffix.lower()
     read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
     try:

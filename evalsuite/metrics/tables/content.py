@@ -245,7 +245,7 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align two tables in any order, perhaps transposed; keep the given alignment if no other alignment is better."""
+    """Align tables whose lines were moved or transposed; keep the given alignment unless another is better."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair

@@ -53,7 +53,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """Return the content of the group or bracket at this index (or a single piece), and the index after it."""
+    """Return the content of the group at an index, and the index after it; without a group, the next token."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):

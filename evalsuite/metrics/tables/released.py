@@ -103,7 +103,7 @@ class ReleasedPage:
         return [self.text[start:end] for _, start, end in self.elements if start < end]
 
     def find_cell_tags(self) -> tuple[str, ...]:
-        """Return the tags that mark cells if this page is the reference."""
+        """Return the tags of the elements that hold this page's cells."""
         present = {tag for tag, _, _ in self.elements}
         return next((tags for tag, tags in CELLS.items() if tag in present), ())
 

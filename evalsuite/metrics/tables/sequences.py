@@ -166,7 +166,7 @@ class SubstringNames:
         """Return the length of the longest runs of equal items within two index ranges, and where these runs start.
 
         Each start in the first sequence comes with all starts of the same run in the second sequence, in ascending
-        order. If no element is equal, the length is 0.
+        order. Without equal items, the length is 0.
         """
         import numpy as np
 

@@ -55,7 +55,7 @@ def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
         sight.after,
         convert_cell(sight.visible),
         convert_cell(sight.loss_at_double_questions),
-        convert_cell(sight.loss_at_double_epochs),
+        convert_cell(sight.detectable_loss_at_double_epochs),
         sight.loss,
         sight.needed,
         "?" if not sight.noise_known else str(sight.epochs_needed or "none suffice"),
@@ -86,7 +86,7 @@ def advise_on_loss(sight: DetectableLoss) -> str:
 
 
 def _advise_on_epochs(sight: DetectableLoss) -> str:
-    epochs = sight.loss_at_double_epochs
+    epochs = sight.detectable_loss_at_double_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."
     if not math.isfinite(epochs) or sight.loss_at_double_questions < 0.98 * epochs:

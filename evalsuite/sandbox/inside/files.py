@@ -131,7 +131,7 @@ class TableFileProvider:
         return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
-        """Find the table with the name `stem`; for other names, assign tables to paths in the order of opening."""
+        """Find the table named `stem`; if there is none, give each new path the next table."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:

@@ -18,7 +18,7 @@ from evalsuite.metaeval.agreement import (
     RatedTable,
     compute_agreements,
     compute_metrics,
-    fill_unreadable,
+    fill_unreadable_scores,
     read_rated_tables,
 )
 from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
@@ -148,7 +148,7 @@ def test_outputs_are_ordered_only_within_their_reference() -> None:
 
 def test_an_unreadable_output_counts_zero_unless_the_file_has_a_number() -> None:
     rated = [RatedTable(text, WANTED, "html", 1.0, {"teds": 0.3}) for text in ("Sorry.", WANTED)]
-    filled = fill_unreadable(rated, [False, True], {"table_score": [1.0], "teds (file)": [0.3]})
+    filled = fill_unreadable_scores(rated, [False, True], {"table_score": [1.0], "teds (file)": [0.3]})
     assert filled == {"table_score": [0.0, 1.0], "teds (file)": [0.3, 0.3]}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.tools.arguments import MAX_CHARACTERS, parse_arguments
-from evalsuite.tools.execution import ToolDocument, check_arguments
+from evalsuite.tools.execution import ToolDocument, convert_arguments
 
 DOCUMENT = ToolDocument(
     "search",
@@ -30,7 +30,7 @@ DOCUMENT = ToolDocument(
 
 
 def kinds(arguments: dict[str, Any]) -> list[str]:
-    return [fault.kind for fault in check_arguments(DOCUMENT, arguments)[1]]
+    return [fault.kind for fault in convert_arguments(DOCUMENT, arguments)[1]]
 
 
 def test_arguments_are_parsed_with_what_follows_them() -> None:
@@ -72,7 +72,7 @@ def test_half_a_surrogate_pair_is_refused_as_no_file_can_hold_it() -> None:
 def test_values_are_brought_to_the_documented_type_where_nothing_is_lost(
     given: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
-    assert check_arguments(DOCUMENT, given) == (wanted, ())
+    assert convert_arguments(DOCUMENT, given) == (wanted, ())
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_each_fault_of_a_call_is_named(given: dict[str, Any], faults: list[str])
 
 
 def test_the_words_of_a_fault_stay_short_whatever_the_model_wrote() -> None:
-    _, faults = check_arguments(DOCUMENT, {"query": "q", "order": "x" * 90_000, "y" * 90_000: 1})
+    _, faults = convert_arguments(DOCUMENT, {"query": "q", "order": "x" * 90_000, "y" * 90_000: 1})
     assert {fault.kind for fault in faults} == {"unknown_parameter", "wrong_type"}
     assert all(len(fault.words) < 300 for fault in faults)
 
 
 @given(st.dictionaries(st.text(max_size=8), st.none() | st.integers() | st.text(max_size=8), max_size=4))
 def test_arguments_without_faults_are_what_the_schema_allows(arguments: dict[str, Any]) -> None:
-    fitted, faults = check_arguments(DOCUMENT, {"query": "q", **arguments})
+    fitted, faults = convert_arguments(DOCUMENT, {"query": "q", **arguments})
     if not faults:
         assert set(fitted) <= set(DOCUMENT.properties)
         assert isinstance(fitted["query"], str)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.tools import ToolDocument, tool
-from evalsuite.tools.execution import ToolFailure, check_arguments
+from evalsuite.tools.execution import ToolFailure, convert_arguments
 
 NOBODY: Any = None
 
@@ -48,7 +48,7 @@ def test_a_function_gets_values_of_the_types_that_it_declares() -> None:
     document = book.document
     assert (document.name, document.description) == ("reserve", "Reserves.")
     assert [schema.get("description") for schema in document.properties.values()][:2] == ["which day.", "where."]
-    arguments, faults = check_arguments(document, {"day": "2026-01-02", "place": {"city": "Oslo"}, "kind": "night"})
+    arguments, faults = convert_arguments(document, {"day": "2026-01-02", "place": {"city": "Oslo"}, "kind": "night"})
     assert not faults
     assert asyncio.run(book.executor.run(document, arguments, NOBODY)) == "2026 Oslo NIGHT"
 
@@ -74,7 +74,7 @@ def test_schemas_from_elsewhere_are_honoured_whole(arguments: dict[str, Any], fa
         "not": {"required": ["b", "p"]},
         "$defs": {"P": {"type": "object", "properties": {"n": {"type": "integer"}}}},
     }
-    checked, found = check_arguments(ToolDocument("t", "T.", schema), arguments)
+    checked, found = convert_arguments(ToolDocument("t", "T.", schema), arguments)
     assert [fault.kind for fault in found] == faults
     assert faults or checked == arguments
 
@@ -119,7 +119,7 @@ def test_sphinx_fields_are_read_and_types_of_pydantic_become_schemas() -> None:
     assert document.properties["guest"]["description"] == "who."
     assert document.required == ("seats", "guest", "at")
     assert document.follow_reference(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
-    arguments, faults = check_arguments(document, SEATED)
+    arguments, faults = convert_arguments(document, SEATED)
     assert not faults
     assert asyncio.run(seat.executor.run(document, arguments, NOBODY)) == "3A Ada 10:30 1.0 None None"
 
@@ -134,13 +134,13 @@ def test_sphinx_fields_are_read_and_types_of_pydantic_become_schemas() -> None:
     ],
 )
 def test_values_that_a_type_does_not_take_are_faults(changed: dict[str, Any], words: str) -> None:
-    _, faults = check_arguments(seat.document, {**SEATED, **changed})
+    _, faults = convert_arguments(seat.document, {**SEATED, **changed})
     assert [fault.kind for fault in faults] == ["wrong_type"]
     assert words in faults[0].words
 
 
 def test_what_only_the_type_can_tell_is_a_failure_that_the_model_reads() -> None:
-    arguments, faults = check_arguments(seat.document, {**SEATED, "at": "tomorrow"})
+    arguments, faults = convert_arguments(seat.document, {**SEATED, "at": "tomorrow"})
     assert not faults
     with pytest.raises(ToolFailure, match="parameter 'at'"):
         asyncio.run(seat.executor.run(seat.document, arguments, NOBODY))
@@ -173,7 +173,7 @@ ONE_OF = ToolDocument(
     ],
 )
 def test_alternatives_and_references_within_them_are_honoured(arguments: dict[str, Any], faults: list[str]) -> None:
-    assert [fault.kind for fault in check_arguments(ONE_OF, arguments)[1]] == faults
+    assert [fault.kind for fault in convert_arguments(ONE_OF, arguments)[1]] == faults
 
 
 def test_a_type_that_no_schema_describes_is_refused_when_the_tool_is_declared() -> None:

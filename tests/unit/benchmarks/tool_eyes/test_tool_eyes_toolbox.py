@@ -19,7 +19,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.places import Files, Records
 from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation, compute_luhn_sum
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample
-from evalsuite.tools.execution import check_arguments, list_documents, tools_of
+from evalsuite.tools.execution import convert_arguments, list_documents, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -391,7 +391,7 @@ def test_enormous_arguments_are_refused_or_harmless(subject: str) -> None:
     with closed(SUBJECTS[subject](SAMPLE)) as made:
         for entry in tools_of(made):
             huge = {name: HUGE[schema["type"]] for name, schema in entry.document.properties.items()}
-            fitted, faults = check_arguments(entry.document, huge)
+            fitted, faults = convert_arguments(entry.document, huge)
             if faults:
                 continue
             try:
