@@ -208,7 +208,9 @@ class WarmPython:
             listener.listen(64)
             files = (listener.fileno(), life)
             command = [sys.executable, "-P", str(SERVER), *map(str, files)]
-            server = subprocess.Popen(command, pass_fds=files, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+            # matplotlib writes its list of fonts; a test's own folder would hold one more file.
+            own = {"OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": self._folder.name}
+            server = subprocess.Popen(command, pass_fds=files, env={**os.environ, **own})
         os.close(life)
         return server
 
