@@ -127,7 +127,8 @@ def adopt_earlier_run(
 
     folder = find_run_folder(reports, name)
     info = folder.info()
-    taken = merge_earlier_settings(settings, restore_settings(info.get("settings", {})))
+    earlier = restore_settings(info.get("settings", {}))
+    taken = merge_earlier_settings(settings, earlier)
     if settings.resume:
         require_secrets(taken, name)
     _refuse_code_of_run(taken, name)
@@ -144,7 +145,8 @@ def adopt_earlier_run(
     check_batch(taken)
     # Store the run's path instead of `last`, because `last` will mean the new run once the new run begins.
     path = str(folder.path.resolve())
-    named = replace(taken, resume=path) if settings.resume else replace(taken, replay=path)
+    # A replay stores no answers, so a replay of a replay reads the answers of the run that had asked the model.
+    named = replace(taken, resume=path) if settings.resume else replace(taken, replay=earlier.replay or path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 

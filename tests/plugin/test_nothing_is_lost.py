@@ -107,6 +107,14 @@ def test_a_replay_asks_nobody_and_fails_on_what_is_missing(many: Suite, chat_ser
     assert len(many.records("r")) == 5
 
 
+def test_a_replay_of_a_replay_reads_the_run_that_asked_the_model(many: Suite, chat_server: ChatServer) -> None:
+    many.run("--limit=5")
+    chat_server.bodies.clear()
+    for workers in ("0", "2", "0"):
+        many.run("--replay=last", "-n", workers, model=False).assert_outcomes(passed=5)
+    assert not chat_server.bodies
+
+
 def test_a_changed_parameter_is_another_request(many: Suite, chat_server: ChatServer) -> None:
     many.run("--run=r", "--limit=3")
     many.run("--resume=r", "--model-param=temperature=0.5", model=False).assert_outcomes(passed=3)
