@@ -14,7 +14,7 @@ from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_an
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
 from evalsuite.core.errors import SettingsError, SolverError
 
-LARGEST_TRACE = 32 * 2**20  # Maximum bytes of the exports of one case.
+LARGEST_TRACE = 32 * 2**20  # Maximum bytes of spans that one case may export.
 MOST_SPANS = 10_000  # Maximum spans of one case.
 OPEN_TELEMETRY = "opentelemetry.exporter.otlp.proto.common"
 

@@ -88,8 +88,8 @@ def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
     If the verdict is missing or invalid, the comment says so, because an earlier "passed" must not stay; the exit
-    status is 2. Otherwise the exit status is the verdict's, because code under test may end the step that decides with
-    0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
+    status is 2. Otherwise this command repeats the verdict's exit status, because code under test can end the first
+    step with 0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
     code of the pull request.
     """
     from evalsuite.output.reports.markdown import escape_markdown

@@ -96,7 +96,7 @@ class DetectableLoss:
         return self.variance.count_epochs_needed(self.loss, self.questions) if self.noise_known else None
 
     @property
-    def loss_at_double_questions(self) -> float:
+    def detectable_loss_at_double_questions(self) -> float:
         """The smallest loss that would be detectable with twice the questions and the same number of epochs."""
         return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
 

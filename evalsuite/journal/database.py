@@ -213,7 +213,6 @@ class GroupCommit:
                 done(None)
 
     def _execute_writes(self, works: list[Work]) -> RunError | None:
-
         try:
             with self._database.transaction() as db:
                 for work in works:

@@ -87,7 +87,7 @@ async def collect_vote(
 
     Args:
         skip: the number of messages at the beginning of the log to leave out.
-                place: further facts to add to every message of the log, such as the order of the answers.
+        place: further facts to add to every message of the log, such as the order of the answers.
     """
 
     def label_log(log: Sequence[Mapping[str, Any]]) -> Log:

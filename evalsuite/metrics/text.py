@@ -85,8 +85,8 @@ ARTICLES = re.compile(r"\b(?:an?|the)\b")
 def exact_match(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction equals a normalised target, otherwise 0.0.
 
-    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), extended to other scripts by
-        `normalise_answer`.
+    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), with other scripts added by
+    `normalise_answer`.
     """
     return _score_best(lambda one, other: float(normalise_answer(one) == normalise_answer(other)), prediction, targets)
 

@@ -233,7 +233,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def _is_partial_run(folder: Path) -> bool:
-    """Tell whether an unnamed run has only cases selected by -k or by id."""
+    """Tell whether -k or ids selected the cases of a run that has no name by --run."""
     try:
         info = RunFolder(folder).info()
     except RunError:

@@ -14,9 +14,8 @@ from evalsuite.core.types import Sample
 
 MOST_KEPT = 10_000  # Maximum samples in memory, because a suite may have millions.
 
-_creation = (
-    threading.RLock()
-)  # Held while a sample is created, because the event loop and the test may both request it.
+# Held while a sample is created, because the event loop and the test may both request it.
+_creation = threading.RLock()
 
 
 class LazySample:

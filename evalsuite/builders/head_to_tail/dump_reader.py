@@ -20,9 +20,8 @@ from typing import Any, BinaryIO
 
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
-Check = Callable[
-    [str], "tuple[str, str] | None"
-]  # Returns a line's fault and the expected content; None if it is fine.
+# Returns a line's fault and the expected content; None if the line has no fault.
+Check = Callable[[str], "tuple[str, str] | None"]
 BLOCK = 1 << 16  # Bytes per block. Larger blocks exceed the processor's cache and were 10% slower in measurements.
 _ZSTD_WINDOW = 1 << 31  # The largest window of zstd, in bytes, which the files of MAG use.
 _ZSTD_SLICE = 1 << 10

@@ -276,9 +276,8 @@ class _PipeBlock:
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
-    joins: bool | None = (
-        None  # Whether to join the lines between two rules of a grid. If None, join those with blank cells.
-    )
+    # Whether to join the lines between two rules of a grid. If None, join those with blank cells.
+    joins: bool | None = None
 
     def read_tables_of_block(self) -> list[CellGrid]:
         self.lines, written = [line.strip() for line in self.lines], self.lines

@@ -54,7 +54,7 @@ def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
         sight.questions,
         sight.after,
         convert_cell(sight.visible),
-        convert_cell(sight.loss_at_double_questions),
+        convert_cell(sight.detectable_loss_at_double_questions),
         convert_cell(sight.detectable_loss_at_double_epochs),
         sight.loss,
         sight.needed,
@@ -89,6 +89,6 @@ def _advise_on_epochs(sight: DetectableLoss) -> str:
     epochs = sight.detectable_loss_at_double_epochs
     if epochs is None:
         return "Whether epochs help is not known: the baseline has one for each question."
-    if not math.isfinite(epochs) or sight.loss_at_double_questions < 0.98 * epochs:
+    if not math.isfinite(epochs) or sight.detectable_loss_at_double_questions < 0.98 * epochs:
         return "For the same number of calls more questions pay more than more epochs."
     return "More epochs pay as much as more questions, call for call, and need no new questions."

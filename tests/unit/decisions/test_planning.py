@@ -151,7 +151,7 @@ def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> N
     # Each question is right in every other epoch, so that all variance is within.
     sight = seen(desk, [[0.0, 1.0] * 100, [1.0, 0.0] * 100], detect=0.001)
     assert sight.noise_known
-    assert sight.detectable_loss_at_double_epochs == pytest.approx(sight.loss_at_double_questions, rel=0.02)
+    assert sight.detectable_loss_at_double_epochs == pytest.approx(sight.detectable_loss_at_double_questions, rel=0.02)
     assert "epochs pay as much" in advise_on_loss(sight)
     assert sight.calibration is not None  # By the two epochs.
 
