@@ -15,7 +15,7 @@ from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.gateway.handle import CaseAsker, CaseEffects, ModelHandle, convert_prompt
-from evalsuite.gateway.loop import refuse_in_forked_child
+from evalsuite.gateway.loop import await_on_loop, refuse_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ class CaseModel(ModelHandle):
 
     async def _call_on_own_loop(self, call: Coroutine[Any, Any, T]) -> T:
         """Await a call on the loop of the case, because clients of model servers work on one loop only."""
-        if self._loop is None or self._loop is asyncio.get_running_loop():
-            return await call
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
+        return await await_on_loop(call, self._loop or asyncio.get_running_loop())
 
     async def chat(
         self,

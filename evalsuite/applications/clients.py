@@ -9,6 +9,7 @@ import httpx2
 from openai import AsyncOpenAI, OpenAI
 
 from evalsuite.core.errors import SolverError
+from evalsuite.gateway.loop import await_on_loop
 
 if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
@@ -43,10 +44,7 @@ class AsyncTransport(_ApiTransport, httpx2.AsyncBaseTransport):
     """The transport of an `AsyncOpenAI` client; it works on any asyncio loop."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answer = self._answer_request(request, await request.aread())
-        if asyncio.get_running_loop() is self._loop:
-            return await answer
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, self._loop))
+        return await await_on_loop(self._answer_request(request, await request.aread()), self._loop)
 
 
 class BlockingTransport(_ApiTransport, httpx2.BaseTransport):

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from evalsuite.core.errors import SolverError
 from evalsuite.core.threads import is_async
 from evalsuite.gateway.handle import CASE_EFFECTS
+from evalsuite.gateway.loop import await_on_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,15 +49,12 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         if found is None or not found[0].keeps:
             return await work(*args, **kwargs)
         effects, loop = found
-        here = asyncio.get_running_loop() is loop
-        begun = effects.begin_call(name, bind_arguments(args, kwargs))
-        place, kept = await (begun if here else _await_in_loop(begun, loop))
+        place, kept = await await_on_loop(effects.begin_call(name, bind_arguments(args, kwargs)), loop)
         if place is None:
             return kept["returned"]
         with effects.collect_calls(place, loop) as calls:
             result = _require_json(await work(*args, **kwargs), f"{name}: its result")
-        ended = effects.end_call(place, calls, {"returned": result})
-        await (ended if here else _await_in_loop(ended, loop))
+        await await_on_loop(effects.end_call(place, calls, {"returned": result}), loop)
         return result
 
     @functools.wraps(function)
@@ -76,10 +74,6 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         return result
 
     return cast("Callable[P, T]", run_async_function if is_async(function) else run_function)
-
-
-async def _await_in_loop(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 def _refuse_blocking_call(name: str, loop: asyncio.AbstractEventLoop) -> None:

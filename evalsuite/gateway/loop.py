@@ -32,6 +32,13 @@ def refuse_in_forked_child(process: int, work: Coroutine[Any, Any, object] | Non
         )
 
 
+async def await_on_loop(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+    """Await a coroutine on an event loop, which may run in another thread."""
+    if asyncio.get_running_loop() is loop:
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
 class BackgroundLoop:
     """An event loop in its own daemon thread; it runs until `close`."""
 

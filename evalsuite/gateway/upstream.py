@@ -20,7 +20,7 @@ FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
 LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
 others are tried before it."""
-SPREAD = 0.25  # From a request's second refusal on, its told wait is longer by up to this share, or FIRST_WAIT.
+SPREAD = 0.25  # Share by which a told wait may be longer (at most FIRST_WAIT) from a request's second refusal on.
 
 
 class Retries:
