@@ -333,6 +333,7 @@ def test_a_function_meets_a_gate_on_costs_only_with_a_price_of_its_own(suite: Su
     ended = suite.run(gate, "--run=unpriced")
     assert ended.ret == 12
     ended.stdout.fnmatch_lines(["*no price of 3 of 3 calls is known: run with --price MODEL=PROMPT/COMPLETION*"])
+    assert "nothing was charged; no price of 3 calls is known" in suite.report()
     assert suite.run("--replay=unpriced", gate, model=False).ret == 12
     assert suite.run(gate, "--price=function:app:echo=0/0").ret == 0
     assert suite.run(gate, "--price=function:app:echo=1000000/0").ret == 10

@@ -99,11 +99,17 @@ def _make_run_section(run: Run, verdict: Verdict) -> Section:
         ["date", str(info.get("started", ""))],
         ["cases", _count_outcomes(verdict)],
         ["tokens", _describe_tokens(usage)],
-        ["cost", f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged, or no price is known"],
+        ["cost", _describe_cost(usage)],
         *_make_judge_row(run),
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
     return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
+
+
+def _describe_cost(usage: Mapping[str, Any]) -> str:
+    known = f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged"
+    unpriced = usage.get("unpriced")
+    return f"{known}; no price of {write_count(unpriced, 'call')} is known" if unpriced else known
 
 
 def _make_judge_row(run: Run) -> list[list[Cell]]:

@@ -138,6 +138,11 @@ function scrolled(table) {
   return el("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "table" }, table);
 }
 
+function describeCost(usage) {
+  const known = usage?.cost ? money(usage.cost) : "nothing was charged";
+  return usage?.unpriced ? `${known}; no price of ${whole(usage.unpriced)} calls is known` : known;
+}
+
 function facts(run) {
   const usage = run.usage;
   const pairs = [
@@ -145,7 +150,7 @@ function facts(run) {
     ["Judge", run.judge ?? "none"],
     ["Started", moment(run.started)],
     ["Wall time", duration(run.seconds)],
-    ["Cost", usage?.cost ? money(usage.cost) : "nothing was charged, or no price is known"],
+    ["Cost", describeCost(usage)],
     ["Tokens", usage ? `${whole(usage.prompt_tokens)} read, ${whole(usage.completion_tokens)} written` : "unknown"],
     ["Calls", usage ? whole(usage.calls) : "unknown"],
     ["Run", run.name],
