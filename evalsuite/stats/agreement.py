@@ -76,8 +76,8 @@ def kappa_interval(
     `kappa_lower_bound` computes the lower bound.
 
     Args:
-        categories: all possible labels in their order, which determines the weights. None uses the labels found, which
-            is correct for `nominal` only.
+        categories: all possible labels, in the order on which `linear` and `quadratic` weights depend. None uses the
+            labels found, which is correct only for `nominal` weights.
         weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square (`quadratic`).
 
     Raises:
@@ -109,9 +109,9 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few labels differ. So the interval is extended to the bounds of the raw
-    agreement, each converted to kappa with the same agreement by chance. For perfect agreement, the lower bound is
-    computed by `kappa_lower_bound`.
+    The jackknife's interval is too narrow if few labels differ. Therefore each bound extends at least to the
+    corresponding bound of the raw agreement, converted to kappa with the agreement by chance held fixed. For perfect
+    agreement, the lower bound is computed by `kappa_lower_bound`.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -170,9 +170,8 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound of the interval is the wider of two candidates. The first candidate for a bound comes from the jackknife
-    of log(1 - AC1). The second candidate is a bound of the raw agreement, converted to AC1 with the agreement by chance
-    held fixed, as in `clustered_kappa`.
+    Each bound is the wider of two: one comes from a jackknife of log(1 - AC1), the other from the interval of the raw
+    agreement, converted to AC1 with the agreement by chance held fixed.
 
     Args:
         categories: see `gwet_ac1`.
@@ -198,7 +197,7 @@ def ac1_interval(
 
 
 def _compute_log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
-    """Compute log(1 - AC1), where 1 - AC1 is disagreement over disagreement by chance; nan for full agreement."""
+    """Compute log(1 - AC1), the logarithm of disagreement over disagreement by chance; nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
     return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, number))) if apart else math.nan
 
@@ -268,7 +267,7 @@ def _compute_agreement_weights(size: int, weights: Weights) -> Array:
 
 
 def _compute_kappa(shares: Array, credit: Array) -> tuple[float, float]:
-    """Compute kappa, and its standard error times the square root of the number of items."""
+    """Return kappa and its standard error, the latter multiplied by the square root of the number of items."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     chance = float(rows @ credit @ columns)
     if math.isclose(chance, 1.0, rel_tol=1e-12):
@@ -296,7 +295,7 @@ def pairwise_kappas(
     Returns:
         Kappas by the two raters' names, in the given order. For a pair without a common item, kappa is nan and n is 0.
 
-    `kappa_interval` describes the other arguments and the errors; here, labels may be missing.
+    The other arguments and the errors are those of `kappa_interval`, except that labels may be missing.
     """
     kappas = {}
     for (one, a), (other, b) in combinations(raters.items(), 2):
@@ -322,16 +321,20 @@ def kappa_lower_bound(
 ) -> float:
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
-    1 - kappa is the observed disagreement divided by the disagreement by chance. For the observed disagreement, an
-    exact upper bound is used. The disagreement by chance is at least 2 s (1 - s), where a cut divides the labels into
-    two sides, and s is the raters' mean share of labels on one side. The share s counts the items with both labels on
-    one side, plus half of the items on which the labels differ. An exact lower bound is used for the share of items
-    whose labels by both raters are on one side of a cut. Half of the error probability is spent on the observed
-    disagreement, and half on the shares of both sides of each cut (Bonferroni). So rare labels widen the interval.
+    1 - kappa is the observed disagreement divided by the disagreement by chance. Kappa's lower bound is 1 minus an
+    exact upper bound of the observed disagreement over a lower bound of the disagreement by chance.
+
+    If a cut divides the labels into two sides, the disagreement by chance is at least 2 s (1 - s), where s is the share
+    of labels on one side, averaged over both raters. An item with both labels on that side counts fully in s, and an
+    item whose labels differ counts half. An exact lower bound is used for the share of items with both labels on that
+    side.
+
+    Half of the error probability is spent on the observed disagreement, and half on the shares of both sides of each
+    cut (Bonferroni). Rare labels widen the interval, because their shares have low lower bounds.
 
     Args:
-        cuts: the labels on one side of each cut. If empty (for plain kappa), one cut separates the most frequent label
-            from all others.
+        cuts: the labels on one side of each division of the labels into two sides. If empty (for plain kappa), one cut
+            separates the most frequent label from all others.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - check_probability(confidence, "confidence")) / 2
@@ -387,7 +390,8 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     totals = counts.sum(axis=0)
     distances = _compute_distances(level, values, totals)
     expected = float(totals @ distances @ totals) / (totals.sum() - 1)
-    # Each item counts with the squared differences of its pairs, divided by its number of ratings minus 1.
+    # An item's observed disagreement is the sum of its pairs' squared differences, divided by its number of ratings
+    # minus 1.
     observed = ((counts @ distances) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
     return 1 - math.fsum(observed) / expected if expected > 0 else math.nan
 
@@ -395,10 +399,10 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 def compute_alpha_replicates(
     things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
-    """Compute alpha of all items, then without each cluster (in order of first appearance), for a jackknife.
+    """Compute alpha of all items, and per cluster (in order of first appearance) alpha without this cluster's items.
 
-    Each entry of `things` is the list of one item's ratings. The observed and the expected disagreement are computed
-    from sums over items, so a cluster is left out by subtraction.
+    Each entry of `things` is the list of one item's ratings. The observed and the expected disagreement depend only on
+    sums over items, so a cluster's share of these sums is subtracted to leave the cluster out.
     """
     import numpy as np
 
@@ -420,7 +424,7 @@ def _compute_alphas(observed: Array | float, totals: Array, distances: Array) ->
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
-    undefined = expected < 1e-9  # Subtraction may leave a rounding error instead of zero.
+    undefined = expected < 1e-9  # The subtraction of a cluster's sums may leave a rounding error instead of zero.
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
 
 
@@ -455,6 +459,7 @@ def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) 
 
     if level == "nominal":
         return np.asarray(1 - np.eye(len(values)))
-    # The ordinal difference is the number of ratings between two values, plus half of the ratings at both values.
+    # The ordinal difference of two values is the number of ratings between them, plus half the number of ratings equal
+    # to either.
     scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(totals) - totals / 2
     return np.asarray((scale[:, None] - scale[None, :]) ** 2)

@@ -1,4 +1,4 @@
-"""Means of clustered values and their standard errors, intervals for equal clusters, and the jackknife.
+"""Means of clustered values with their standard errors, intervals if all clusters are equal, and the jackknife.
 
 Neither cases that share a source nor epochs of one sample are independent; only clusters are independent.
 """
@@ -14,7 +14,7 @@ from evalsuite.stats.inputs import Array, Labels, Values, check_probability, che
 
 T = TypeVar("T")
 ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
-_SAME = 1e-9  # Interval width, relative to the largest value, below which all values count as equal.
+_SAME = 1e-9  # Values count as equal if their interval's width, divided by the largest value, is below this limit.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class ClusteredMean:
         mean: the mean of all values with equal weights.
         error: the standard error; infinite for a single cluster.
         clusters: the number of independent clusters.
-        freedom: the standard error's degrees of freedom: clusters - 1 if all clusters have the same size, fewer
-            otherwise.
+        freedom: the standard error's degrees of freedom; one less than the number of clusters if all have the same
+            size, otherwise fewer.
     """
 
     mean: float
@@ -61,7 +61,7 @@ class ClusteredMean:
         return Interval(self.mean - reach, self.mean + reach)
 
     def pvalue_above(self, null: float) -> float:
-        """Compute the one-sided p-value of `mean <= null` against `mean > null`.
+        """Compute the one-sided p-value of the hypothesis that the true mean is at most `null`.
 
         If all clusters are equal, the exact sign test over clusters is used, because the t statistic would be infinite.
         """
@@ -78,7 +78,10 @@ class ClusteredMean:
 
 
 def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
-    """Return each cluster's sum and number of values, in order of first appearance; None makes each value a cluster."""
+    """Return each cluster's sum and number of values, in order of first appearance.
+
+    If `clusters` is None, each value is a cluster.
+    """
     import numpy as np
 
     if clusters is None:
@@ -159,7 +162,7 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
 
 def bound_unequal_share(clusters: int, confidence: float = 0.95) -> float:
-    """Compute an upper bound of the population's share of deviating clusters if all observed clusters are equal."""
+    """Given equal observed clusters, compute an upper bound of the share of different clusters in the population."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - check_probability(confidence, "confidence")) / 2) / clusters))
@@ -172,14 +175,15 @@ def make_sameness_interval(
 
     The interval is valid for statistics that weight clusters equally, such as means and differences of means. If a
     share p of the clusters had other values, the statistic would move towards a bound by at most p times its distance
-    from this bound. Kappa can change more (see `kappa_lower_bound`); so can rank correlations (see `rank_interval`).
+    from this bound. The interval is too narrow for kappa and rank correlations, which can change more; see
+    `kappa_lower_bound` and `rank_interval`.
     """
     share = bound_unequal_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))
 
 
 def make_bounded_interval(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
-    """Compute the t interval within the scale; if all clusters are equal, use `make_sameness_interval`."""
+    """Clip the t interval to [-scale, scale]; if all clusters are equal, use `make_sameness_interval` instead."""
     if mean.error == 0:
         return make_sameness_interval(mean.mean, clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)
@@ -187,7 +191,7 @@ def make_bounded_interval(mean: ClusteredMean, clusters: int, confidence: float,
 
 
 FEWEST_CLUSTERS = 2  # Minimum clusters for an interval.
-NO_WIDTH = 1e-12  # Width of an interval below which the values differ only by rounding.
+NO_WIDTH = 1e-12  # A narrower interval only shows rounding errors of equal values.
 
 
 def jackknife_interval(
@@ -250,7 +254,7 @@ def make_replicates_interval(
 
 
 def compute_replicates_pvalue(value: float, without: Sequence[float]) -> float:
-    """Compute the two-sided p-value of the hypothesis 0, by the t test of `make_replicates_interval`."""
+    """Compute the two-sided p-value of the hypothesis that the statistic is 0, by a jackknife t test."""
     from scipy.special import stdtr, stdtrit
 
     interval = make_replicates_interval(value, without)

@@ -90,7 +90,7 @@ def welch_anova(*groups: Values) -> Significance:
 def compute_rank_replicates(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient
 ) -> tuple[float, list[float]]:
-    """Compute the mean coefficient of several pairs of variables: over all cases, then without each cluster."""
+    """Average the coefficients of several pairs of variables: once over all cases, and once without each cluster."""
     if len(clusters) < FEWEST:
         return math.nan, []
     each = [compute_without_each_cluster(x, y, clusters, coefficient) for x, y in variables]
@@ -101,12 +101,13 @@ def compute_rank_replicates(
 def rank_interval(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient, *, confidence: float = 0.95
 ) -> tuple[float, Interval]:
-    """Compute the mean coefficient of several pairs of variables, with a jackknife interval that has a minimum width.
+    """Average the coefficients of several pairs of variables; the jackknife interval has a minimum width.
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
-    agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. So the interval is
-    extended to two more coefficients, each with two added clusters at the extremes: one pair of clusters agrees, the
-    other disagrees. This method is evalsuite's own; `docs/statistics.md` has its simulation.
+    agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. Therefore two
+    clusters are added at each corner of the data in turn (the minimum or maximum of x, and of y), and the interval is
+    widened to include the resulting coefficients. This widening is evalsuite's own method; `docs/statistics.md` has its
+    simulation.
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -129,8 +130,8 @@ def rank_interval(
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
 
 
-# The number of added clusters. In simulations with 12 to 100 pairs and two added clusters, up to 6% of the intervals
-# miss the true correlation; with one added cluster, up to 16% do.
+# Number of extreme clusters that `rank_interval` adds. In simulations with 12 to 100 pairs and two added clusters, up
+# to 6% of the intervals miss the true correlation; with one added cluster, up to 16% do.
 MORE_CLUSTERS = 2
 LARGEST_CORRELATION = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
 
@@ -142,13 +143,13 @@ def _transform_by_fisher(coefficient: float) -> float:
 def _add_extreme_cases(
     x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
 ) -> tuple[list[float], list[float]]:
-    """Add `size` cases with x at its maximum or minimum, and y at its extreme on the opposite or the same side."""
+    """Add `size` cases at a corner: x at its maximum (`up`) or minimum, y at the same or the `opposite` extreme."""
     ends = (min(y), max(y))
     return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
 
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
-CELLS_AT_ONCE = 2_000_000  # Maximum table cells in memory at a time: about 16 MB per copy.
+CELLS_AT_ONCE = 2_000_000  # Maximum cells of all tables of counts in memory, about 16 MB per copy.
 
 
 def compute_without_each_cluster(
@@ -206,7 +207,11 @@ def _compute_midranks(counts: Array) -> Array:
 
 
 def _compute_kendall(tables: Array) -> Array:
-    """Compute concordant minus discordant pairs, divided by the geometric mean of the numbers of untied pairs."""
+    """Compute Kendall's tau-b from tables of counts.
+
+    Tau-b is the number of concordant minus discordant pairs, divided by the geometric mean of two numbers of pairs:
+    those without a tie in x, and those without a tie in y.
+    """
     below = np.zeros((len(tables), tables.shape[1] + 1, tables.shape[2] + 1))
     below[:, 1:, 1:] = tables.cumsum(axis=1).cumsum(axis=2)
     lower_left = below[:, :-1, :-1]
@@ -228,7 +233,7 @@ def _compute_ratio(above: Array, squared: Array) -> Array:
 
 
 RESAMPLES = 1_000
-NO_WIDTH = 1e-12  # Spread of the resampled values below which the values differ only by rounding errors.
+NO_WIDTH = 1e-12  # Resampled values with a smaller spread differ only by rounding errors.
 Places = NDArray[np.intp]
 Statistic = Callable[[Places], float]
 
@@ -269,7 +274,7 @@ class PairResamples:
     def interval(
         self, statistic: Statistic, has: NDArray[np.bool_] | None = None, *, resamples: int | None = None
     ) -> Correlation:
-        """Compute a statistic of the pairs for which `has` is true, with its percentile interval over the resamples."""
+        """Compute a statistic, with its percentile interval over the resamples; `has` selects pairs (None: all)."""
         counted = np.ones(self._size, dtype=bool) if has is None else has
         if counted.sum() < FEWEST:
             return Correlation(np.nan, np.nan, np.nan)
@@ -320,7 +325,7 @@ SHARE_OF_SLOW = 5
 
 
 def compute_correlations(one: NDArray[Any], two: NDArray[Any], draws: PairResamples) -> dict[str, Correlation]:
-    """Compute Pearson's, Spearman's and Kendall's coefficients over the pairs without NaN."""
+    """Compute Pearson's, Spearman's and Kendall's coefficients, leaving out pairs that contain NaN."""
     has = ~(np.isnan(one) | np.isnan(two))
 
     def compute_interval(name: str) -> Correlation:

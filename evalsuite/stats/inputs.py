@@ -1,4 +1,4 @@
-"""Check the inputs of statistics, such as finite numbers and lists of equal length, and search by bisection."""
+"""Check the inputs of statistics (for example, that numbers are finite), and search by bisection."""
 
 from __future__ import annotations
 

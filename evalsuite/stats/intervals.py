@@ -106,16 +106,16 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact interval near 0 and 1.
 
     Near 0 and 1, one of Wilson's bounds is wrong several times as often as allowed; an exact bound is never wrong more
-    often than allowed. So the exact interval is used with fewer than 30 successes or failures. Enumeration for 50 to
-    400 cases shows that a bound of a 95% interval is then wrong with a probability of at most 3.6%.
+    often than allowed. Therefore the exact interval is used if there are fewer than 30 successes or fewer than 30
+    failures. With this rule, each bound of a 95% interval is wrong with a probability of at most 3.6%, as enumeration
+    for 50 to 400 cases shows.
 
-    Clustered cases count as fewer cases. The effective number of cases is (z / t)^2 q, but at most n, where q is p (1 -
-    p) divided by the squared cluster-robust standard error of the share p. The symbols z and t are quantiles of the
-    normal distribution and of the t distribution with the standard error's degrees of freedom. If all values are equal,
-    the standard error is 0, and q is the number of clusters instead. Franco et al. (Journal of Survey Statistics and
-    Methodology 7, 2019) use this effective sample size of Korn and Graubard (Survey Methodology 24, 1998) in Wilson's
-    interval, too. Unlike the t interval, the result stays within [0, 1] and is not a single point if all values are
-    equal.
+    For n clustered cases, the formulas use an effective number of cases (z / t)^2 q. Here, q is p (1 - p) / e^2 for the
+    share p with the cluster-robust standard error e, but at most n. If all values are equal, e is 0, and q is the
+    number of clusters instead. The symbols z and t are quantiles of the normal distribution, and of the t distribution
+    with the degrees of freedom of e. The effective number of cases is from Korn and Graubard (Survey Methodology 24,
+    1998); Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) also use it in Wilson's interval. Unlike
+    the t interval, the result stays within [0, 1] and is not a single point if all values are equal.
 
     Args:
         values: 0 or 1, one per case.
@@ -191,7 +191,7 @@ def _compute_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> I
 MOST_AT_RISK = 0.75
 """Maximum share of the capital that a bet may risk: c in Waudby-Smith and Ramdas, for a fixed sample size."""
 
-BET_HALVINGS = 30  # Number of bisection steps, enough for nine digits.
+BET_HALVINGS = 30  # Number of bisection steps; the result has nine correct digits.
 
 FEWEST_AMOUNTS = 30
 """Minimum clusters. For lognormal amounts (sigma 1), the upper bound fails in 5% of samples of 20, in 3% of 30."""
@@ -228,12 +228,12 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
 
 
 def _compute_skewed_bound(totals: Array, sizes: Array, level: float) -> float:
-    """Compute the mean minus the error times the transformed t quantile; levels below 0.5 give upper bounds."""
+    """Subtract the standard error times the transformed t quantile from the mean; a low level gives an upper bound."""
     import numpy as np
 
     mean = compute_mean_of_clusters(totals, sizes)
     residuals = totals - sizes * mean.mean
-    residuals = residuals / np.abs(residuals).max()  # Scale, so that cubes of tiny amounts are not 0.
+    residuals = residuals / np.abs(residuals).max()  # Scaled, because cubes of tiny amounts would underflow to 0.
     skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
     quantile = mean.quantile(level)
     if abs(skewness) > ROUNDING:
@@ -303,7 +303,7 @@ def _find_largest_excluded(means: Array, shares: Array, target: float, centre: f
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:
-    """Compute the stakes sqrt(2 target / (n v)) for n clusters; v is the regularised variance of the earlier values."""
+    """Compute the n stakes sqrt(2 target / (n v)), where v is the regularised variance of the values before a stake."""
     import numpy as np
 
     count = len(means)
@@ -319,9 +319,10 @@ def unpaired_difference(
 ) -> tuple[float, float]:
     """Compute the bounds of `first - second` for independent estimates.
 
-    The squared distance of a bound from the difference is the sum of two squared distances: from each estimate to the
-    bound of its own interval on the relevant side. Newcombe, Statistics in Medicine 17 (1998), pp. 873-890, method 10,
-    for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any estimates.
+    The lower bound is the difference minus sqrt((first - first's lower bound)^2 + (second's upper bound - second)^2).
+    The upper bound is computed likewise, with lower and upper exchanged. Newcombe, Statistics in Medicine 17 (1998),
+    pp. 873-890, method 10, for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any
+    estimates.
 
     Args:
         first: the first estimate.

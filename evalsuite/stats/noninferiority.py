@@ -23,19 +23,20 @@ from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant, tan
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power to find an equal model `no worse`; 5% may stay undecided, because a test may also wrongly call 5% worse.
+# The power to find an equal model `no worse`: 5% may stay undecided, as many as a test at the usual level wrongly calls
+# worse.
 EQUAL_PASSES = 0.95
 
 # Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
 # draws (at least 200) are made, to keep the time below a second.
 DRAWS = 2000
-MOST_SUMS = 2_000_000  # Maximum of draws times clusters, which bounds the time of `calibrate`.
-FEWEST_DRAWN = 10  # Minimum clusters; with fewer (under 1,024 sign patterns), nearly all verdicts are `undecided`.
+MOST_SUMS = 2_000_000  # Maximum product of draws and clusters in `calibrate`, to limit its time.
+FEWEST_DRAWN = 10  # Minimum clusters; with fewer, nearly all verdicts would be `undecided`.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTest:
-    """The tests of one metric's loss, from which `verdicts` derives a verdict."""
+    """P-values of one metric's comparison, from which `verdicts` decides whether the candidate is worse."""
 
     n: int  # The number of cases.
     pvalue: float  # Two-sided p-value of no difference.
@@ -43,20 +44,22 @@ class LossTest:
     pvalue_no_worse: float
     deteriorated: bool  # Whether the candidate's value is worse.
     margin: float  # The smallest deterioration that matters.
-    # Standard deviation of the differences: the standard error times the root of `n`. The deviation is at least that of
-    # rare losses of the whole scale that add up to the margin, because the cases may contain no rare loss.
+    # Standard deviation of the differences: the standard error times the square root of `n`. The deviation has a
+    # minimum, because the cases may lack rare losses. The minimum is the deviation that rare losses of the whole scale
+    # have if their mean is the margin.
     deviation: float
     freedom: float = math.inf  # The degrees of freedom of the standard error; infinity for shares.
 
     def count_needed(self, confidence: float = 0.95) -> int:
         """Compute how many cases are needed to show with a power of 95% that an equal candidate is `no worse`.
 
-        The number assumes the deviation of the observed cases, and is approximated with Student's t distribution
-        (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). The power is only 90% if the
-        nonzero differences of the cases just add up to the margin.
+        The number of cases is an approximation by Student's t distribution; it assumes that new cases vary like the
+        observed ones (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). The power is
+        only 90% if the nonzero differences of the observed cases just add up to the margin.
 
         Args:
-            confidence: 1 minus the level of the two-sided test; the margin is tested on one side at half the level.
+            confidence: 1 minus the level of the two-sided test of no difference; the one-sided test of the margin has
+                half this level.
         """
         from scipy.special import ndtri, stdtrit
 
@@ -65,19 +68,19 @@ class LossTest:
         return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
 
     def is_failing(self, confidence: float) -> bool:
-        """Tell whether the metric alone fails a session: its verdict is `worse`, or `undecided` with enough cases."""
+        """Tell whether the metric fails a session: it is `worse`, or `undecided` although there are enough cases."""
         (verdict,) = verdicts([self], confidence=confidence)
         return verdict == "worse" or (verdict == "undecided" and self.n >= self.count_needed(confidence))
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Rates at which the verdict fails simulated candidates whose true loss is known.
+    """How often simulated candidates with a known true loss fail the comparison.
 
     Attributes:
-        equal_fails: the share of equal candidates that fail, in [0, 1].
-        loss_fails: the share of failures among candidates that lost the margin, in [0, 1].
-        draws: the number of simulated equal candidates, and also of candidates that lost the margin.
+        equal_fails: the share of failures among simulated candidates that equal the baseline, in [0, 1].
+        loss_fails: the share of failures among simulated candidates whose true loss is the margin, in [0, 1].
+        draws: the number of simulated candidates of each kind (equal, or with a loss of the margin).
     """
 
     equal_fails: float
@@ -99,7 +102,7 @@ class PairedClusterSums:
     shares: bool  # Whether all scores are 0 or 1 and each cluster has one case.
 
     def test(self, totals: Array, sizes: Array) -> LossTest:
-        """Test the loss, given each cluster's summed differences and its number of cases."""
+        """Test the loss; `totals` has each cluster's sum of differences, `sizes` its number of cases."""
         if self.shares:
             return _test_shares(int((totals < 0).sum()), int((totals > 0).sum()), len(totals), self.margin)
         return _test_means(compute_mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
@@ -118,7 +121,7 @@ class NonInferiority(LossTest):
         detectable: the smallest deterioration that this number of cases would show for this metric alone, with a power
             of 80%; infinity if the cases can show no deterioration.
         method: a description of the test and the interval.
-        pairs: the pairs by cluster; None if the statistic is not a mean over cases.
+        pairs: both runs' scores, summed by cluster; None if the statistic is not a mean over cases.
     """
 
     baseline: float
@@ -131,22 +134,22 @@ class NonInferiority(LossTest):
     pairs: PairedClusterSums | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, float | str]:
-        """Return all attributes except the pairs."""
+        """Return the attributes as a dictionary, without `pairs`."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "pairs"}
 
     def calibrate(self, confidence: float = 0.95, cases: int | None = None, seed: int = 0) -> Calibration | None:
-        """Simulate candidates with a known true loss from these pairs; compute how often candidates fail the verdict.
+        """Simulate candidates with a known true loss from `pairs`; return how often these candidates fail.
 
-        For an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the sign-flip
-        test; Fisher, "The Design of Experiments", 1935, section 21). For a candidate that lost the margin, randomly
-        drawn clusters also get the lowest score, in enough clusters to lose the margin on average. Each candidate gets
-        the same tests and verdict as the comparison.
+        To simulate an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the
+        sign-flip test; Fisher, "The Design of Experiments", 1935, section 21). To simulate a loss of the margin, some
+        clusters, drawn at random, also get the lowest score; their number is such that the mean loss is the margin.
+        Each simulated candidate is tested like the real candidate.
 
         Args:
             confidence: 1 minus the level of the two-sided test of this metric.
-            cases: the approximate number of cases of each candidate, whose clusters are drawn with replacement. None
+            cases: the approximate size of each simulated candidate, whose clusters are drawn with replacement; None
                 uses every cluster once.
-            seed: makes the draws repeatable.
+            seed: the seed of the random draws; the same seed gives the same result.
 
         Returns:
             None if there are fewer than 10 clusters, or if the metric is not a mean over cases.
@@ -228,7 +231,7 @@ def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | No
 
 
 def _mirror_scores(result: NonInferiority, baseline: float, candidate: float) -> NonInferiority:
-    """Correct a result that was computed with each score subtracted from the highest score."""
+    """Convert a result for mirrored scores (highest score minus score) to a result for the original scores."""
     return replace(
         result,
         baseline=baseline,
@@ -303,26 +306,26 @@ def _compare_means(
 
 
 def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
-    """Compute the deviation per case, at least that of rare losses of the whole scale that add up to the margin."""
+    """Compute the deviation per case, which has a minimum, because the cases may lack rare losses; see `LossTest`."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 
 def _compute_sign_flip_bound(totals: Array) -> float:
     """Compute the lowest possible p-value of a two-sided sign-flip test: 2^(1 - k) for k clusters that changed.
 
-    The t test needs this bound because similar runs differ in few cases. By the t test alone, four losses and no gain
-    among a hundred cases are significant. For equal models, however, four changes all have the same sign with a
-    probability of 1/8, which is not significant.
+    The t test's p-value is raised to this bound, because similar runs differ in few cases. By the t test alone, four
+    losses and no gain among a hundred cases are significant. But four changes between equal models all have the same
+    sign with a probability of 1/8, which is not significant.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
 
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
-    """Compute the one-sided p-value of a drop by the margin or more, by the t test with two guards.
+    """Compute the one-sided p-value of a drop by the margin or more, by a t test that allows for rare heavy losses.
 
-    The sample may lack a rare heavy loss, which the t test cannot take into account. So one cluster with the greatest
-    possible loss is added, as the Clopper-Pearson bound adds one success. Also, p is at least the p-value of a binomial
-    test that counts every loss as the greatest possible loss (see `_compute_rare_losses`).
+    The t test cannot take into account a rare heavy loss that the sample lacks. Therefore one cluster with the greatest
+    possible loss is added, as the Clopper-Pearson bound adds one success. Also, the p-value is at least that of the
+    binomial test in `_compute_rare_losses`.
     """
     size, count = float(sizes.mean()), len(totals)
     guarded = compute_mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
@@ -331,7 +334,7 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
 
 
 def _compute_rare_losses(net: float, count: int, share: float) -> float:
-    """Compute the probability of at most this net loss in `count` clusters if each loss is the greatest possible."""
+    """Compute a binomial p-value: the probability of at most this net loss if every loss is the greatest possible."""
     from scipy.special import betainc
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
@@ -339,7 +342,7 @@ def _compute_rare_losses(net: float, count: int, share: float) -> float:
 
 
 def _compute_detectable_loss(mean: ClusteredMean, confidence: float, scale: float, widening: float = 0.0) -> float:
-    """Compute the smallest loss that would be significant; if nothing varies, use McNemar's test over clusters."""
+    """Compute the smallest significant loss; if all differences are equal, use McNemar's test over clusters."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
@@ -369,13 +372,13 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 ) -> NonInferiority:
     """Compare two runs by a statistic that is not a mean over cases (a kappa, a correlation), with the jackknife.
 
-    The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t, whose degrees
-    of freedom are the number of groups of clusters in `without` minus 1. The test of the margin is as cautious as
-    `compare_paired`: it adds a cluster with the largest possible loss, and allows for rare losses that no case showed.
+    The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t; its degrees of
+    freedom are the length of `without` minus 1. As in `compare_paired`, the test of the margin adds a cluster with the
+    largest possible loss, and allows for rare losses that the cases lack.
 
     Args:
         values: the statistic in the baseline, then in the candidate, on the same cases.
-        without: the same two values, computed without each group of clusters; at least two groups.
+        without: the same two values for each group of clusters, computed without this group; at least two groups.
         n: the number of cases.
         clusters: the number of independent clusters of cases, at least the number of groups in `without`.
 
@@ -423,15 +426,13 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
     """Test several metrics for noninferiority, with Holm's correction for multiple comparisons.
 
-    - `no worse`: a deterioration by the margin or more is excluded, one-sided at (1 - confidence) / 2, the level of one
-      side of a two-sided interval.
-    - `worse`: a deterioration by the margin or more is not excluded, and some deterioration is shown, two-sided at 1 -
-      confidence.
-    - `undecided`: the metric is neither `no worse` nor `worse`; see `NonInferiority.detectable`.
+    - `no worse`: a one-sided test at the level (1 - confidence) / 2 excludes a deterioration by the margin or more.
+    - `worse`: a two-sided test at the level 1 - confidence shows a deterioration, and the verdict is not `no worse`.
+    - `undecided`: anything else; `NonInferiority.detectable` states the smallest loss that the cases would show.
 
     Apart from the tests' approximations, the probability that any metric is called worse although the models are equal
-    is at most (1 - confidence) / 2. The probability that any metric is called no worse although it lost the margin has
-    the same bound.
+    is at most (1 - confidence) / 2. The probability that any metric is called no worse although it lost the margin is
+    also at most (1 - confidence) / 2.
 
     Args:
         comparisons: one comparison per metric.
@@ -452,8 +453,8 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
 def holm(pvalues: Values) -> list[float]:
     """Compute Holm's adjusted p-values, in the given order.
 
-    Reject each hypothesis with an adjusted p-value of at most the level. The probability that any true hypothesis is
-    rejected is then at most the level, even if the tests depend on each other. Holm, "A simple sequentially rejective
+    If each hypothesis whose adjusted p-value is at most the level is rejected, the probability of rejecting any true
+    hypothesis is at most the level, even if the tests depend on each other. Holm, "A simple sequentially rejective
     multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
 
     Raises:

@@ -52,9 +52,9 @@ def paired_difference(
         baseline: finite numbers, one per case.
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
-        scale: the largest difference that two scores can have, if known. The interval then stays within this scale. If
-            all clusters differ by the same amount, `make_sameness_interval` computes the interval. Scores of 0 and 1
-            without clusters get Tango's score interval.
+        scale: the largest difference that two scores can have, to which the interval is clipped; None if unknown. With
+            a scale, Tango's interval is used for scores of 0 and 1 without clusters, and `make_sameness_interval` if
+            all clusters differ by the same amount.
 
     Returns:
         For a single cluster, the interval is (-inf, inf) or, if `scale` is known, the whole scale, and p is 1.
@@ -85,7 +85,8 @@ def count_discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
 def mcnemar(baseline: Values, candidate: Values) -> float:
     """Compute the two-sided p-value of McNemar's exact test of the hypothesis that as many cases are lost as won.
 
-    The test is the binomial test, with probability 1/2, of the discordant pairs (McNemar, Psychometrika 12, 1947).
+    The test is a binomial test: each discordant pair is lost or won with probability 1/2 (McNemar, Psychometrika 12,
+    1947).
 
     Args:
         baseline: the baseline's scores (0 or 1), one per case.
@@ -130,10 +131,10 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
     """Compute the interval of all differences d that Tango's two-sided score test would not reject.
 
     The statistic is (won - lost - n d) / sqrt(n (2 q + d (1 - d))), where q is the maximum-likelihood probability of a
-    loss under a true difference of d. This q is the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n - won +
-    lost) d and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in proportions
-    for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891). For example, 100 unchanged answers give an
-    interval that still contains a drop of 0.037.
+    loss if the true difference is d. The probability q is the root of 2n q^2 + B q + C = 0 with B = -(lost + won) + (2n
+    - won + lost) d and C = -lost d (1 - d). Tango, "Equivalence test and confidence interval for the difference in
+    proportions for the paired-sample design" (Statistics in Medicine 17, 1998, p. 891). For example, the 95% interval
+    for 100 cases without any change still contains a drop of 0.037.
 
     Args:
         lost: the number of cases that went from 1 to 0.

@@ -12,8 +12,8 @@ import numpy as np
 
 from evalsuite.stats.inputs import Array, Values, check_probability, convert_to_floats
 
-MOST_CASES = 10**9  # Largest number of cases that the search tries.
-BLOCK = 256  # Numbers of discordant cases whose results are computed at once.
+MOST_CASES = 10**9  # Largest number of cases that a search tries.
+BLOCK = 256  # How many possible numbers of discordant cases are computed at once.
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -73,10 +73,10 @@ def _find_most_wins(first: int, last: int, level: float) -> Array:
     return np.concatenate(blocks)[first % BLOCK :][: last - first + 1]
 
 
-@lru_cache(maxsize=1024)  # Cached, because the steps of a search need almost the same numbers.
+@lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
 def _find_block(number: int, level: float) -> Array:
     changed = np.arange(number * BLOCK, (number + 1) * BLOCK)
-    few, many = np.full(changed.shape, -1), changed // 2 + 1  # If half of the changes are wins, the share did not drop.
+    few, many = np.full(changed.shape, -1), changed // 2 + 1  # With as many wins as losses, the share did not drop.
     while (many - few > 1).any():
         middle = (few + many) // 2
         significant = 2 * _compute_binomial_cdf(middle, changed, 0.5) <= level
@@ -89,7 +89,7 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between equal models. The drop adds its own share to it,
+        discordance: the share of cases whose outcome differs between equal models. The drop is added to this share,
             because a drop turns passes into failures.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
@@ -114,8 +114,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 def power_mean(n: int, deviation: float, difference: float, confidence: float = 0.95) -> float:
     """Compute the probability that the two-sided paired t test shows a drop, by the noncentral t distribution.
 
-    Only the tail on the side of the true difference counts. Cohen, "Statistical Power Analysis for the Behavioral
-    Sciences" (1988, chapter 2).
+    A significant result in the wrong direction (a gain instead of the true drop) does not count. Cohen, "Statistical
+    Power Analysis for the Behavioral Sciences" (1988, chapter 2).
 
     Args:
         n: the number of independent clusters, at least 2.
@@ -153,18 +153,20 @@ def detectable_mean(
 ) -> float:
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
-    A drop also widens the spread by adding `widening * drop * (scale - drop)` to the squared standard error. If
-    independent cases fall by the whole scale, `widening` is 1 divided by the number of cases; see `compute_dispersion`.
+    A drop also increases the squared standard error, by `widening * drop * (scale - drop)`. If a drop consists of
+    independent cases that fall by the whole scale, `widening` is 1 divided by the number of cases; see
+    `compute_dispersion`.
 
     Args:
         n: the number of independent clusters, at least 2.
-        deviation: standard deviation of the paired differences of equal models (for clusters: standard error times the
-            root of their number), above 0.
+        deviation: standard deviation of the paired differences of equal models, above 0. With clusters, give the
+            standard error times the square root of the number of clusters.
         freedom: the test's degrees of freedom, which are fewer if clusters have unequal sizes. None means n - 1.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
         scale: the largest difference that two scores can have.
-        widening: the factor of a drop's addition to the squared standard error; 0 if the spread is unchanged.
+        widening: the factor in the formula above, by which a drop increases the squared standard error; 0 for no
+            increase.
 
     Raises:
         ValueError: an argument is out of range.
@@ -185,10 +187,11 @@ def detectable_mean(
 def compute_dispersion(scores: Values, scale: float) -> float:
     """Compute the variance of scores as a share of the greatest variance with this mean: 1 for scores of 0 and 1.
 
-    A loss widens the variance by this share of the widening in which single cases drop by the whole scale.
+    A loss increases the variance most if single cases drop by the whole scale; the result estimates which share of this
+    increase to expect.
     """
     array = convert_to_floats(scores, "scores")
-    # The lowest score stands for the lower end of the range, because only the width of the range is given.
+    # Use the lowest score as the lower end of the range, because only the width of the range is given.
     mean = float((array - array.min()).mean())
     greatest = mean * (scale - mean)
     return min(1.0, float(array.var()) / greatest) if greatest > 0 else 1.0
@@ -231,13 +234,13 @@ def _find_smallest_n(enough: Callable[[int], bool], start: int) -> int:
     return bisect_left(range(high), True, low + 1, key=enough)
 
 
-MOST_EPOCHS = 1000  # Largest number of epochs that the search tries.
+MOST_EPOCHS = 1000  # Largest number of epochs per question that a search tries.
 POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceVariance:
-    """The variance of the difference between two runs, per question."""
+    """The variance of the difference between two runs per question, to plan the numbers of questions and epochs."""
 
     between: float  # The variance of the questions' true differences, on the metric's scale squared.
     within: float  # The variance of one answer's score around its question's mean, in one run.
@@ -246,7 +249,7 @@ class DifferenceVariance:
     # The factor by which questions that share a source increase the variance of a mean; 1 without a shared source.
     crowding: float = 1.0
     width: float = 1.0  # The width of the metric's range.
-    dispersion: float = 0.0  # The share of the greatest variance that a loss adds; see `compute_dispersion`.
+    dispersion: float = 0.0  # A share in [0, 1], see `compute_dispersion`; 0 if a loss does not increase the variance.
 
     def compute_variance(self, before: int, after: int, loss: float = 0.0) -> float:
         """Compute the variance of one question's difference, given the number of epochs in each run and the loss."""
@@ -254,7 +257,7 @@ class DifferenceVariance:
         return (self.between + self.within / before + self.within / after + widened) * self.crowding
 
     def _compute_widening(self, after: int) -> float:
-        """Compute the dispersion that a loss adds; epochs reduce this dispersion by the same share as the variance."""
+        """Compute the dispersion that a loss adds; more epochs reduce it in proportion to the variance."""
         noise = self.within / (self.between + self.within) if self.within else 0.0
         return self.dispersion * (1 - noise + noise / after)
 
@@ -266,14 +269,14 @@ class DifferenceVariance:
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
     def compute_detectable_loss(self, questions: int, before: int, after: int) -> float:
-        """Compute the smallest loss that this many questions show with a power of 80%; infinity if no loss is shown."""
+        """Compute the smallest loss that the questions would show with a power of 80%; infinity if none."""
         variance = self.compute_variance(before, after)
         if self.shares and before == after == 1:
             return detectable_share(questions, min(1.0, variance))
         if questions < 2:
             return math.inf
         widening = self._compute_widening(after) * self.crowding / questions
-        least = 1e-9 * self.width  # `detectable_mean` needs a deviation above 0, even for equal scores.
+        least = 1e-9 * self.width  # `detectable_mean` needs a deviation above 0, even if all scores are equal.
         return detectable_mean(questions, math.sqrt(variance) or least, scale=self.width, widening=widening)
 
     def count_epochs_needed(self, loss: float, questions: int) -> int | None:

@@ -18,7 +18,7 @@ class PredictionPowered:
         estimate: the estimated mean of people's scores.
         low: lower bound of the estimate's interval.
         high: upper bound of the estimate's interval.
-        tuning: the weight of the judge's scores, from 0 (only people's labels count) to 1.
+        tuning: the weight of the judge's scores in the estimate, from 0 (only people's labels count) to 1.
     """
 
     estimate: float
@@ -45,15 +45,16 @@ def ppi_mean(
     of all cases, or the interval is not valid.
 
     If cases were drawn with unequal probabilities, the rectified labels (labels - tuning * judged) are weighted by the
-    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). The weights are scaled
-    to a sum of one (Hajek), and the judge's mean is taken over all cases.
+    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). These weights are scaled
+    to a sum of one (Hajek), and the mean of the judge's scores is then taken over all cases.
 
     With 30 labels and rare failures, the paper's normal interval covers the truth in only 22 to 93% of samples, because
-    judge and people rarely differ on a labelled case. So each bound is computed with one additional labelled case on
-    which the judge was as wrong as possible, and with Student's quantile. If the rectified labels are skewed towards a
-    bound, this bound moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73,
-    1978). If the rectified labels do not vary, Clopper and Pearson's interval determines the width. The combination is
-    evalsuite's own; `perf/statistical_promises.py` simulates its coverage.
+    judge and people rarely differ on a labelled case. Therefore each bound is computed with Student's quantile, and as
+    if there were one more labelled case on which the judge was as wrong as possible. If the rectified labels are skewed
+    towards one bound of the interval, this bound moves outwards by a term of the Cornish-Fisher expansion (Johnson,
+    "Modified t tests", JASA 73, 1978). If the rectified labels do not vary, Clopper and Pearson's interval determines
+    the width. This combination of corrections is not from the paper; `perf/statistical_promises.py` simulates the
+    coverage of the resulting interval.
 
     Args:
         labels: people's scores of the labelled cases.
@@ -67,8 +68,8 @@ def ppi_mean(
         The estimate and its interval, which is the whole range for a single label.
 
     Raises:
-        ValueError: a list is empty or contains values that are not finite or out of bounds, labels, judged and weights
-            differ in length, a weight is not above 0, or the confidence is not in (0, 1).
+        ValueError: a list is empty; a value is not finite or is out of bounds; `labels`, `judged` and `weights` differ
+            in length; a weight is not above 0; or the confidence is not in (0, 1).
     """
     level = (1 + check_probability(confidence, "confidence")) / 2
     check_same_length(labels, judged, "labels and judged")
@@ -103,7 +104,7 @@ def _make_range(*scores: Array) -> tuple[float, float]:
 
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute a bound of the estimate after adding the worst possible case; a negative level gives the lower bound."""
+    """Compute a bound as if the worst possible labelled case were added; a negative level gives the lower bound."""
     from scipy.special import stdtrit
 
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())
@@ -120,14 +121,14 @@ def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, l
 
 
 def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, shares: Array) -> float:
-    """Compute the tuning parameter that minimizes the interval's length for weighted labels; clip it to [0, 1]."""
+    """Compute the weight of the judge's scores, in [0, 1], that gives weighted labels the shortest interval."""
     labels, scores = (shares * (values - float((shares * values).mean())) for values in (human, machine))
     variance = float((scores**2).mean()) + len(human) / len(everything) * float(everything.var())
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 
 def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
-    """Compute the tuning parameter that minimizes the interval's length, by the formula in `ppi_mean`."""
+    """Compute the weight of the judge's scores that gives the shortest interval, by the formula in `ppi_mean`."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:
         return 0.0

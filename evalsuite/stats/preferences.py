@@ -18,7 +18,7 @@ from evalsuite.stats.inputs import (
     convert_to_floats,
 )
 
-POINTS = 400 / math.log(10)  # Elo's scale: a model with 400 points more wins ten of eleven comparisons.
+POINTS = 400 / math.log(10)  # Elo's scale: a model with 400 points more than another wins ten of eleven comparisons.
 MEAN_RATING = 1000.0  # The mean of all ratings, as usual in Elo's system.
 STEPS = 100  # Maximum steps of Newton's method, which needs fewer than ten.
 
@@ -60,7 +60,7 @@ def controlled_win_rate(
     this term takes many models.
 
     Args:
-        wins: one outcome per comparison: 1 for a win, 0.5 for a tie, 0 for a loss.
+        wins: one number per comparison (1 for a win, 0.5 for a tie, 0 for a loss).
         lengths: the length of each answer, in characters or tokens.
         rival_lengths: the length of the rival's answer.
         clusters: the cluster of each comparison, such as its sample; None if all are independent.
@@ -76,8 +76,8 @@ def controlled_win_rate(
     check_same_length(outcomes, rival_lengths, "wins and rival_lengths")
     differences = convert_to_floats(lengths, "lengths") - convert_to_floats(rival_lengths, "rival_lengths")
     spread = float(differences.std())
-    # Add a quarter of a win and a quarter of a loss at two extreme length differences. So the coefficient of length is
-    # finite even if the longer answer always won.
+    # Add a quarter of a win and a quarter of a loss at two extreme length differences. Without these outcomes, the
+    # coefficient of length would be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
@@ -121,8 +121,8 @@ def bradley_terry(
     pairs = np.unique(design, axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
         raise ValueError("ratings need comparisons that connect all players")
-    # Strengths are determined only up to a constant, so the last player's strength is zero in the fit; afterwards, all
-    # strengths are centred.
+    # The outcomes determine only differences of strengths. Therefore the fit sets the last player's strength to zero,
+    # and all strengths are centred afterwards.
     fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
     found = [fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred]
@@ -145,9 +145,10 @@ class _LogisticFit:
     freedom: int
 
     def estimate_contrast(self, contrast: Array, confidence: float) -> tuple[float, float]:
-        """Estimate a linear combination of the coefficients, and half the width of its interval.
+        """Return the estimate of a linear combination of the coefficients, and half its interval's width.
 
-        The larger of the two standard errors is used, because the robust error is too small if losses are rare.
+        The cluster-robust and the usual standard error are computed, and the larger is used, because the robust error
+        is too small if losses are rare.
         """
         from scipy.special import stdtrit
 
@@ -167,8 +168,8 @@ def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balan
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
 
     Args:
-        balanced: rows of the design for which a quarter of a win and a quarter of a loss are added. Each addition is a
-            cluster of its own, so that the interval has a width even if all outcomes are equal.
+        balanced: rows of the design matrix for which a quarter of a win and a quarter of a loss are added. Each of
+            these rows is a separate cluster, so that the interval has a width even if all outcomes are equal.
     """
     count = len(balanced)
     rows = np.vstack([design, balanced, balanced])

@@ -1,14 +1,14 @@
 """Confidence sequences: intervals that stay valid regardless of how often they are checked.
 
-The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. So a run may
-stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
-cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases drawn
-from a known number, give this number as `population`. The interval is then about the mean of these cases, and shrinks
-to this mean.
+The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. Therefore a
+run may stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value
+per cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases
+drawn from a known number, give this number as `population`. With `population`, the interval is about the mean of
+exactly these cases, and shrinks to this mean.
 
 An empty interval means that the true mean was excluded, which is improbable, or that the order was not random. An empty
-interval is reset to the bounds that are certain given the values so far. Without this reset, the first half of a run
-would decide the result even if the model's answers change midway.
+interval is reset to the range of all means that are still possible after the values so far. Without this reset, the
+first half of a run would decide the result even if the model's answers change midway.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_population(population: int | None, n: int = -1) -> None:
         raise ValueError(f"all {population} cases of the population have been added already")
 
 
-PRECISION = 1e-12  # Relative size of a step below which the search for a bound ends.
+PRECISION = 1e-12  # The search for a bound ends when a step, relative to the bound, is smaller than this number.
 
 
 class BinarySequence:
@@ -73,7 +73,8 @@ class BinarySequence:
 
     Args:
         confidence: 1 minus the maximum error over all checks, such as 0.95.
-        population: the number of all cases, if the question is about exactly these cases.
+        population: the number of all cases if the interval is about their mean; None for the mean of a whole
+            distribution.
 
     Raises:
         ValueError: the confidence is not in (0, 1), or the population is not above 0.
@@ -123,7 +124,7 @@ class _InfiniteShare:
         """Find the bound after n values by Newton's method from below.
 
         Each step from an excluded share p ends at an excluded share, because the logarithm of the inverse mixture is
-        concave in p. So the bound is valid after any number of steps.
+        concave in p. Therefore the search may end after any number of steps, and the bound is still valid.
         """
         if not ones:
             return self.bound
@@ -148,7 +149,7 @@ class _FiniteShare:
         self.ones = 0
 
     def bound_after(self, ones: int, n: int) -> float:
-        """Find the bound after n values: exclude improbable numbers of ones in the population, lowest number first."""
+        """Find the bound after n values: from the lowest up, exclude improbable numbers of ones in the population."""
         rest = self.population - n
         self.ones = max(self.ones, ones)
         while self.ones < ones + rest and self._is_total_unlikely(self.ones, ones, n):
@@ -178,18 +179,20 @@ class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
     For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
-    m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. So m is excluded for good once
-    a gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The stake on the t-th score is
-    sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores. For a supposed mean m, the
-    stake is at most 0.5 / m or 0.5 / (1 - m). The supposed means are thousandths of the range. Waudby-Smith and Ramdas,
-    "Estimating means of bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital;
-    for populations, the part on sampling without replacement).
+    m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. Therefore m is excluded
+    permanently once either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The
+    stake on the t-th score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores.
+    The stake is at most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The
+    supposed means are a grid with steps of a thousandth of the range. Waudby-Smith and Ramdas, "Estimating means of
+    bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations, the
+    part on sampling without replacement).
 
     Args:
         low: the lowest possible score.
         high: the highest possible score.
         confidence: 1 minus the maximum error over all checks, such as 0.95.
-        population: the number of all cases, if the question is about exactly these cases.
+        population: the number of all cases if the interval is about their mean; None for the mean of a whole
+            distribution.
 
     Raises:
         ValueError: low is not below high, the confidence is not in (0, 1), or the population is not above 0.
@@ -224,7 +227,8 @@ class BoundedSequence:
         if not 0 <= score <= 1:
             raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
         check_population(self._population, self.n)
-        # The stake's formula contains v t; the number t of the score cancels, because v is (1/4 + squares) / t.
+        # The product v t in the stake's formula needs no division, because v is (1/4 + squares) / t, where t is the
+        # number of scores.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
         low, high = self._below.add_score(score, bet), 1 - self._above.add_score(1 - score, bet)
         self.n += 1
@@ -278,13 +282,13 @@ class _BettingBound:
         return remaining[impossible:] / (self._population - self._n)
 
     def drop_means_above(self, limit: float) -> None:
-        """Drop the means above a limit to save time, because the bets on the other side have excluded these means."""
+        """Drop the means above a limit to save time, because the bets on lower scores have already excluded them."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
 
     def _exclude_lowest(self, count: int) -> None:
-        """Exclude the lowest `count` of the remaining means."""
+        """Exclude the `count` lowest means of those that remain."""
         if count:
             self.bound = float(self._means[count - 1])
             self._means, self._capital = self._means[count:], self._capital[count:]
