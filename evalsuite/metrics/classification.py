@@ -11,8 +11,8 @@ from collections.abc import Sequence
 def compute_label_f1(targets: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     """Compute the F1 of each label that occurs, sorted by label, each in [0, 1].
 
-    An empty label stands for an answer without a label, which counts as a miss of its target; the empty label has no
-    F1.
+    An empty label means that an answer has no label. Such an answer counts as a miss of its target, and the empty label
+    gets no F1.
     """
     right = Counter(target for target, label in zip(targets, labels, strict=True) if target == label)
     wanted, named = Counter(targets), Counter(labels)
@@ -29,7 +29,7 @@ def compute_macro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def compute_micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
-    """Compute the F1 of all decisions together, in [0, 1]; if each answer names one label, this is the accuracy."""
+    """Compute micro-averaged F1, in [0, 1]; if every answer names one label, micro F1 equals the accuracy."""
     named = sum(label != "" for label in labels)
     if not targets:
         raise ValueError("micro F1 of no cases is not defined")
@@ -38,7 +38,7 @@ def compute_micro_f1(targets: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def compute_area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -> float:
-    """Return the probability that a positive case scores above a negative case, where ties count half.
+    """Return the probability that a positive case scores higher than a negative case; a tie counts half.
 
     Source: Hanley and McNeil, Radiology 143 (1982), computed by the Mann-Whitney statistic.
     """
@@ -53,7 +53,7 @@ def compute_area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -
 def compute_reliability(
     confidences: Sequence[float], right: Sequence[float], bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Return mean confidence, share of right cases, and number of cases, for each of the equal bins that has cases."""
+    """Divide [0, 1] into equal bins; return mean confidence, share of right cases and their number per nonempty bin."""
     members: dict[int, list[tuple[float, float]]] = {}
     for confidence, was_right in zip(confidences, right, strict=True):
         if not 0 <= confidence <= 1:
@@ -64,7 +64,7 @@ def compute_reliability(
 
 
 def compute_calibration_error(confidences: Sequence[float], right: Sequence[float], bins: int = 10) -> float:
-    """Measure the mean distance between confidence and accuracy over equal bins, weighted by cases; 0 is best.
+    """Average the distance between confidence and accuracy over bins of equal width, weighted by cases; 0 is best.
 
     Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
     """

@@ -2,9 +2,10 @@
 """Compare answers about tables by their meaning, which may be numbers, dates, truth values, names, or lists.
 
 Values are compared by type, as in the official evaluator of WikiTableQuestions (Pasupat and Liang, ACL 2015). Accents,
-letter case, citations, and details in parentheses at the end do not matter. Numbers are equal within 1e-6, and if the
-target has several values, the answer must give each value. Unlike in the official evaluator, numbers may have units,
-words of magnitude or Chinese numerals. Dates may have any usual form, and lists may have any usual separator.
+letter case, citations, and trailing details in parentheses are ignored. Numbers are equal within 1e-6, and if the
+target has several values, the answer must give each value. Unlike in the official evaluator, a number may have a unit
+or a word such as "million", or be in Chinese numerals. Dates in any usual form and lists with any usual separator are
+also read.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from evalsuite.metrics.numbers import parse_number
 
 TOLERANCE = 1e-6
-MOST_CHARACTERS, MOST_VALUES = 20_000, 500  # Maximum characters of an answer that are read, and values in a list.
+MOST_CHARACTERS, MOST_VALUES = 20_000, 500  # Maximum characters of an answer, and maximum values in a list.
 _TRUTHS = dict.fromkeys(["yes", "true", "correct", "right", "是", "是的", "对", "正确", "真"], True)
 _TRUTHS |= dict.fromkeys(["no", "false", "incorrect", "wrong", "否", "不", "不是", "错", "错误", "假"], False)
 _MAGNITUDES = {
@@ -102,7 +103,7 @@ def denotation_match(
         prediction: the answer. If the target has several values, the answer is read as a list: JSON, lines,
             or values between tabs, bars, semicolons, commas or `、`.
         ordered: whether the values must come in the target's order.
-        distinct: whether repeated values count once, as in WikiTableQuestions' evaluator.
+        distinct: whether a repeated value counts only once, as in WikiTableQuestions' evaluator.
     """
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
     if distinct:
@@ -120,7 +121,7 @@ def _drop_repeats(values: Sequence[str]) -> list[str]:
 
 
 def is_same_value(one: str, other: str) -> bool:
-    """Check whether two texts denote the same value; texts with tabs are rows, compared cell by cell."""
+    """Check whether two texts denote the same value; two texts with tabs are table rows, compared cell by cell."""
     if "\t" in one.strip() and "\t" in other.strip():
         cells, others = one.split("\t"), other.split("\t")
         return len(cells) == len(others) and all(map(is_same_value, cells, others))
@@ -177,7 +178,7 @@ def _parse_date_part(written: str | None) -> int | None:
 
 
 def parse_amount(text: str) -> Quantity | None:
-    """Read a number with a currency sign, a word of magnitude or a unit, or in words or Chinese numerals."""
+    """Parse an amount such as "$5", "3 million", "7 km", "twelve" or a Chinese numeral; None for other texts."""
     text = _SPACED_THOUSANDS.sub(lambda number: number[0].replace(" ", ""), text)
     if text in _WORDS:
         return Quantity(float(_WORDS.index(text)))
@@ -223,7 +224,7 @@ def _parse_chinese_number(text: str) -> float | None:
 
 
 def _list_value_readings(text: str, count: int, *, distinct: bool) -> list[list[str]]:
-    """List the ways to read an answer as `count` values."""
+    """List all ways to read an answer as exactly `count` values."""
     readings = [[text]] if count == 1 else []
     try:
         read = json.loads(text) if text.startswith("[") else None
@@ -245,7 +246,7 @@ def _list_value_readings(text: str, count: int, *, distinct: bool) -> list[list[
 
 
 def _read_printed_array(text: str) -> tuple[str, list[str]]:
-    """Return the text between the brackets of a printed array, collection or pandas Series, and the values."""
+    """Split a printed array, collection or pandas Series into the text between the brackets and a list of values."""
     body = _SERIES_END.sub("", re.sub(r"^<\w+>\n", "", text))
     if body != text and not body.startswith("["):
         return text, [parts[1] for line in body.split("\n") if len(parts := re.split(r"\s{2,}", line, maxsplit=1)) > 1]

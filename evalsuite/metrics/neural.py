@@ -1,8 +1,8 @@
 """Compute text metrics with neural models (BERTScore, BARTScore, BLEURT); the user names each model's folder.
 
 The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is downloaded;
-the folder contains weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind of model
-raises a SettingsError; a missing extra raises a ScoringError.
+a model's folder must contain weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind
+of model raises a SettingsError; a missing extra raises a ScoringError.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TextPair = tuple[str, str]  # A prediction and its reference.
 
 @dataclass(frozen=True, slots=True)
 class BertScoreResult:
-    """Precision, recall and their harmonic mean, each in [-1, 1]; rescaling by a baseline may give less than -1."""
+    """Precision, recall and their harmonic mean, each in [-1, 1], or lower if rescaled by a baseline."""
 
     precision: float
     recall: float
@@ -44,7 +44,8 @@ class BertScore:
 
     Each token of one text is matched with the token of the other text whose contextual embedding has the greatest
     cosine. As in the authors' package, a text's own tokens may match the special tokens at the other text's beginning
-    and end. The special tokens' own cosines do not count in the means.
+    and end. Special tokens (beginning and end of a text) can be matched, but their own cosines are left out of the
+    means.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
@@ -82,7 +83,7 @@ class BertScore:
         return BertScoreResult(*((value - base) / (1 - base) for value, base in values))
 
     def _embed(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-        """Embed each text as one unit vector per token, with a mask of the text's own tokens."""
+        """Embed each text as one unit vector per token; return also a mask that excludes special tokens."""
         import torch
 
         tokens = _tokenize_texts(self._tokenizer, LONGEST, texts, return_special_tokens_mask=True)
@@ -92,7 +93,8 @@ class BertScore:
         vectors = torch.nn.functional.normalize(output.hidden_states[self.layer], dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
-            # If the tokenizer drops all characters of a text, compare its special tokens, because no others remain.
+            # If the tokenizer drops all characters of a text, compare the special tokens, because the text has no
+            # others.
             yield row[mask], own if own.any() else ~own
 
 
@@ -100,14 +102,14 @@ class BartScore:
     """BARTScore (Yuan et al. 2021, section 3): the mean log-probability per token of one text, given the other text.
 
     The score is the mean of both directions (each text given the other text), which the paper calls the F-score. The
-    folder contains an encoder-decoder.
+    user's folder must contain an encoder-decoder model.
     """
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer, self._model = _load_model(folder, "AutoModelForSeq2SeqLM")
 
     def score(self, prediction: str, reference: str) -> float:
-        """Compute the score in nats per token, at most 0."""
+        """Compute BARTScore in nats per token, at most 0."""
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
@@ -119,7 +121,7 @@ class BartScore:
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
     def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Return for each pair the mean log-probability of the second text's tokens, given the first text."""
+        """Per pair, return the mean log-probability of the second text's tokens, given the first text."""
         return list(_process_in_batches(pairs, self._log_likelihoods))
 
     def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
@@ -139,7 +141,7 @@ class BartScore:
 class Bleurt:
     """BLEURT (Sellam et al. 2020): a regression on pairs of texts, from about 0 (different) to 1 (equivalent).
 
-    The folder contains a BLEURT checkpoint in the format of transformers, an encoder with one output.
+    The user's folder must contain a BLEURT checkpoint in the format of transformers: an encoder with one output.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -201,7 +203,7 @@ def _load_model(folder: Path, kind: str) -> tuple[Any, Any]:
 
 
 def _read_rescaling_baseline(path: Path, layer: int) -> tuple[float, float, float]:
-    """Read precision, recall and F1 for a layer from a file with the columns LAYER, P, R, F."""
+    """Read a layer's baseline precision, recall and F1 from a file with the columns LAYER, P, R, F."""
     try:
         rows = list(csv.DictReader(Path(path).read_text("utf-8").splitlines()))
         values = next((row for row in rows if int(row["LAYER"]) == layer), None)

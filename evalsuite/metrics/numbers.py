@@ -80,7 +80,7 @@ def _make_number(match: re.Match[str]) -> Number | None:
         return None
     try:
         value = Decimal(f"{sign or inner}{digits.replace(',', '')}e{exponent or 0}")
-    except InvalidOperation:  # The exponent has too many digits.
+    except InvalidOperation:  # The text is a number, but its exponent has too many digits.
         return None
     return Number(value, unit)
 

@@ -1,8 +1,8 @@
 """Compare texts: exact match, containment, token F1, ROUGE-L, BLEU.
 
 Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. Two blank texts
-score 1.0; a blank text and another text score 0.0. Metrics raise a ValueError without a target, and a ScoringError if a
-Chinese text must be split into words but jieba is not installed.
+score 1.0; a blank text and another text score 0.0. A metric raises a ValueError if no target is given, and a
+ScoringError if a Chinese text must be split but jieba is not installed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def split_alphanumeric_words(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text with Han characters into words by jieba; return any other text as one piece."""
+    """Split a text that contains Han characters into words, by jieba; return any other text as one piece."""
     return [word for word in split_jieba_tokens(text) if word.strip()] if HAN.search(text) else [text]
 
 
@@ -78,15 +78,15 @@ def _load_jieba() -> Any:
 
 
 Targets = str | int | float | Sequence[str | int | float]
-IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"  # Characters that form words with their neighbours: no blanks or Han signs.
+IN_A_WORD = rf"[^ {HAN.pattern[1:-1]}]"  # Any character except a space or a Han character.
 ARTICLES = re.compile(r"\b(?:an?|the)\b")
 
 
 def exact_match(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction equals a normalised target, otherwise 0.0.
 
-    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016), with other scripts added by
-    `normalise_answer`.
+    Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016); `normalise_answer` adds other writing systems
+    than English.
     """
     return _score_best(lambda one, other: float(normalise_answer(one) == normalise_answer(other)), prediction, targets)
 
@@ -94,8 +94,8 @@ def exact_match(prediction: str, targets: Targets) -> float:
 def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, otherwise 0.0.
 
-    A Chinese target may be anywhere, because Chinese has no spaces. Commas, colons, brackets and the like separate
-    words even without a space, except between digits; an equals sign always separates words. Do not use this metric for
+    A Chinese target may be anywhere, because Chinese has no spaces. Punctuation such as commas, colons and brackets
+    separates words even without a space, except between digits; an equals sign always does. Do not use this metric for
     the letters of a multiple choice, because A is an article within a sentence.
     """
     return _score_best(lambda text, words: float(_has_all_words(text, words)), prediction, targets)
@@ -113,7 +113,8 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     """Compute the F-measure of the longest common subsequence of words.
 
     Source: Lin 2004, section 3.1, as computed by the package rouge-score, with or without its Porter stemmer. On ASCII
-    texts the values equal rouge-score's. Unlike in rouge-score, words of all scripts count; jieba splits Chinese texts.
+    texts the values equal rouge-score's. Unlike in rouge-score, words in all writing systems count; jieba splits
+    Chinese texts.
     """
     return _score_best(partial(_compute_rouge_l, form=stem_words if stem else list), prediction, targets)
 
@@ -135,9 +136,10 @@ def bleu(prediction: str, targets: Targets) -> float:
 def normalise_answer(text: str) -> str:
     """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
-    Beyond ASCII, accents are composed (NFC) and kept, full-width forms become ASCII, and Unicode's categories P are
-    punctuation, too. Unlike SQuAD's script, this function never empties a text. If no other words are left (as in the
-    answers "A" and "?"), articles stay; if nothing at all is left, punctuation stays, too.
+    In other than ASCII texts, accents are composed (NFC) and kept, full-width forms become ASCII, and all characters of
+    Unicode's punctuation categories are punctuation. Unlike SQuAD's script, this function never empties a text.
+    Articles are kept if no other words remain (as in the answer "A"), and punctuation is kept if nothing else remains
+    (as in "?").
     """
     lower = normalise_characters(text).lower()
     words = lower.translate(WITHOUT_PUNCTUATION)
@@ -182,7 +184,7 @@ def _has_all_words(prediction: str, target: str) -> bool:
     words = normalise_answer(target)
     if _has_words(normalise_answer(prediction), words):
         return True
-    # Search the unchanged text first, because a target such as AC/DC contains a separator itself.
+    # First search the text before separators are replaced, because a target such as AC/DC contains a separator itself.
     separated = _SEPARATOR.sub(r"\g<0> ", normalise_characters(prediction))
     return separated != prediction and _has_words(normalise_answer(separated), words)
 
@@ -191,13 +193,13 @@ def _has_words(text: str, words: str) -> bool:
     if text.isascii():
         return f" {words} " in f" {text} "
     first, pattern = _make_word_pattern(words)
-    # First search for the first word alone, because this is fast and excludes most targets that are not in the text.
+    # Search for a target's first word first: this is fast, and excludes most targets that are not in the text.
     return first in text and pattern.search(text) is not None
 
 
 @lru_cache(maxsize=256)
 def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
-    """Return the first word, and a pattern for all words as whole words, where each Han character is a word."""
+    """Return a target's first word, and a pattern for its words as whole words; each Han character is a word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
     between = (" ?" if one or other else " " for one, other in pairwise(han))

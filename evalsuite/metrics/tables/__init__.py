@@ -1,4 +1,4 @@
-"""Compare two tables in content and in form, as raw text, HTML or LaTeX.
+"""Compare the content and the form (layout and markup) of two tables written as raw text, HTML or LaTeX.
 
 Use `table_score`. `h_score` is the score that was published with Struc-Bench, in its paper and scripts: Tang et al.,
 Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tabular Data? (arXiv 2309.08963).

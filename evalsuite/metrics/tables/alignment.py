@@ -1,9 +1,9 @@
 """Align the rows and columns of two tables, alternating between the two dimensions.
 
-Like GriTS (Smock et al., arXiv 2203.12555), this module finds the two most similar parts of the tables that keep the
-order of rows and columns. GriTS compares all pairs of cells by characters. This module first aligns rows by shared
-values. Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns; both steps
-run twice. If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of
+Like GriTS (Smock et al., arXiv 2203.12555), this module pairs rows and columns in order, so that the paired cells are
+as similar as possible. GriTS compares all pairs of cells by characters. This module first aligns rows by shared values.
+Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns; both steps run
+twice. If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of
 cells times the number of rows.
 """
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]  # An index of the first sequence and an index of the second, ascending by the first.
+Pairs = list[tuple[int, int]]  # Pairs of an index of the first sequence and one of the second, sorted by the first.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
-PROFILE_SIZE = 64  # A power of two.
+PROFILE_SIZE = 64  # Length of the vectors in `_make_profiles`; a power of two.
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
@@ -37,7 +37,7 @@ MOST_CHARACTERS = 64  # Maximum characters of a value that `_make_profiles` coun
 
 
 class TableAligner:
-    """Aligns two tables, each with at least one cell and with rows of equal length; may be used repeatedly.
+    """Aligns two tables; each table must have a cell, and its rows must have equal lengths.
 
     Attributes:
         is_full: whether both tables are small enough for a full alignment.
@@ -48,7 +48,7 @@ class TableAligner:
         self.is_full = _fits_full_alignment(first) and _fits_full_alignment(second)
 
     def align(self, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
-        """Return the aligned pairs of rows and of columns."""
+        """Return the pairs of aligned rows, and the pairs of aligned columns."""
         first, second = self._first, self._second
         if self.is_full:
             return self.align_fully(row_order=row_order, column_order=column_order)
@@ -59,7 +59,7 @@ class TableAligner:
         return rows, columns
 
     def align_fully(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-        """Align all rows and columns, however large the tables are."""
+        """Align all rows and columns at once, whatever the size of the tables."""
         one, two = self._numbers
         likely_rows, likely_columns = self._likenesses
         rows = _pair_lines(self._likely_by_values, ordered=row_order)
@@ -78,7 +78,7 @@ class TableAligner:
 
     @cached_property
     def _likenesses(self) -> tuple[Floats, Floats]:
-        """The similarity by characters of each pair of rows, and of each pair of columns."""
+        """How similar in characters each pair of rows is, and each pair of columns."""
         short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
         columns = (list(zip(*side, strict=True)) for side in short)
         return _score_line_pairs(*short), _score_line_pairs(*columns)
@@ -93,7 +93,7 @@ def _fits_full_alignment(table: _Table) -> bool:
 
 
 def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
-    """Number the values so that equal values in both tables have equal numbers; a blank cell equals no other cell."""
+    """Replace values by numbers, equal for equal values; blank cells of one table never equal those of the other."""
     import numpy as np
 
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
@@ -106,7 +106,7 @@ def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 
 def _count_shared_values(one: Codes, two: Codes) -> Floats:
-    """Count the values that each row of one table shares with each row of the other table, in any column."""
+    """For each pair of rows (one per table), count the values that both rows contain, in any column."""
     import numpy as np
 
     (values, rows), (others, beside) = _list_distinct(one), _list_distinct(two)
@@ -126,14 +126,14 @@ def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
     """Return all rows' distinct values, sorted within each row, and the row index of each value."""
     import numpy as np
 
-    # The smallest value is -2, which stands for a blank cell.
+    # The smallest number of a value is -2, which stands for a blank cell.
     size = int(np.max(table)) + 3
     rows, values = np.divmod(np.unique(table + 2 + size * np.arange(len(table))[:, None]), size)
     return values - 2, rows
 
 
 def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
-    """Count the equal cells of each pair of lines, but only at the aligned lines of the other dimension."""
+    """For each pair of rows, count equal cells in aligned columns; with transposed tables, columns are compared."""
     import numpy as np
 
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
@@ -149,11 +149,11 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _score_line_pairs(first: _Table, second: _Table) -> Floats:
-    """Measure how much more alike than average each pair of lines is by characters, in units of equal cells."""
+    """Score how much more similar in characters each pair of lines is than an average pair; 0 if not more."""
     import numpy as np
 
     one, two = _make_profiles(first), _make_profiles(second)
-    # Avoid a matrix product, because its threads would wait for each other longer than they compute.
+    # Use `einsum`, because the threads of a matrix product would wait for each other longer than they compute.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
     likeness: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))
@@ -161,7 +161,7 @@ def _score_line_pairs(first: _Table, second: _Table) -> Floats:
 
 
 def _make_profiles(table: _Table) -> Floats:
-    """Count single characters and pairs of characters in each line, as vectors of length 1 (or 0)."""
+    """Describe each line by a unit vector of its counts of characters and character pairs; a blank line gives zeros."""
     import numpy as np
 
     lines = list(map(" ".join, table))
@@ -186,11 +186,11 @@ def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
 
 
 def _pair_in_order(similarity: Floats) -> Pairs:
-    """Pair lines in order, by a weighted longest common subsequence; each line is in at most one pair."""
+    """Pair lines in order, so that the total similarity is greatest; each line is in at most one pair."""
     import numpy as np
 
     height, width = similarity.shape
-    # If several lines are equally similar, the first line is paired.
+    # If several lines are equally similar to a line, the first of them is paired.
     best = np.zeros((height + 1, width + 1))
     for row in range(height):
         np.maximum.accumulate(np.maximum(best[row, 1:], best[row, :-1] + similarity[row]), out=best[row + 1, 1:])
@@ -209,7 +209,7 @@ def _pair_in_order(similarity: Floats) -> Pairs:
 
 
 def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-    """Align coarsely: equal, unique rows are anchors, and the rows between two anchors are aligned block by block."""
+    """Align coarsely: pairs of equal, unique rows are anchors; rows between two anchors are aligned in blocks."""
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
@@ -234,7 +234,7 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
 
 
 def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
-    """Pair equal rows that occur once in each table; `ordered` keeps only the longest series in the same order."""
+    """Pair equal rows that occur once in each table; if `ordered`, keep only the longest series in the same order."""
     places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
     for side, by_row in zip((first, second), places, strict=True):
         for place, row in enumerate(side):
@@ -245,7 +245,7 @@ def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
 
 
 def _find_longest_series(pairs: Pairs) -> Pairs:
-    """Return the longest subsequence of pairs in which the second index also ascends."""
+    """Return the longest subsequence of pairs in which both indexes ascend."""
     lasts: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -265,7 +265,7 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
 def _find_gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the lines between neighbouring anchors (paired rows); if order is free, yield all unpaired lines."""
+    """Yield the lines between neighbouring anchors (paired rows); unless `ordered`, yield all unpaired lines."""
     if not ordered:
         free = [
             set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))

@@ -1,4 +1,4 @@
-"""Find the content of a cell regardless of its markup: emphasis, entities and formulas become plain text."""
+"""Read and compare cells regardless of their markup: emphasis, entities and formulas become plain text."""
 
 # ruff: noqa: RUF001 - this module compares characters that look like others
 
@@ -31,7 +31,7 @@ LOOK_ALIKE = (
 SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
-MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # A text that this pattern does not match contains no ASCII markup.
+MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # Matches every text with ASCII markup, and some texts without.
 LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 
@@ -55,7 +55,7 @@ def normalise_cell(text: str) -> str:
 
 
 def strip_cell_markup(text: str) -> str:
-    """Return the text of a cell without markup of any kind."""
+    """Remove all markup from a cell's text."""
     return SCRIPT.sub("", _strip_markup(text)) if _may_have_markup(text) else text
 
 
@@ -113,7 +113,7 @@ TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
     r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?(?:e|\s?e\s?[-+\u2212]\s?)\d{1,2}(?![\w.]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
-    # Marks such as grades: A+ is different from A.
+    # Grades such as A+, which is different from A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
     rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|(?:[^\W\d_]|{ACCENT})+)"
     r"|(?P<bound>[<>\u2264\u2265])"
@@ -134,12 +134,12 @@ def is_blank(cell: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def read_cell_value(cell: str) -> str:
-    """Return a cell's value regardless of its form: equal values are equal strings, and a blank cell's value is empty.
+    """Return a cell's value as a text that is equal for equal values, whatever their form; empty for a blank cell.
 
-    Words lose case and punctuation, and their accents are composed. Numbers lose thousands separators,
-    trailing zeros, currency and percent signs; number words up to ninety-nine become digits; a full hour
-    becomes its number. So 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and
-    "1.2e3". But 5 differs from "< 5", and A from "A+".
+    Words lose case and punctuation, and their accents are composed. Numbers lose thousands separators, trailing zeros,
+    currency signs and percent signs. Number words up to ninety-nine become digits, and a full hour such as 12:00
+    becomes its number. So 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and "1.2e3". Signs
+    that change the meaning are kept: 5 differs from "< 5", and A from "A+".
     """
     if is_blank(cell):
         return ""
@@ -154,19 +154,19 @@ def has_same_form(one: str, other: str) -> bool:
 
 
 class SearchedText:
-    """A text that is searched for the values of cells."""
+    """A text in which the values of cells are searched for."""
 
     def __init__(self, text: str) -> None:
         self._tokens = f" {' '.join(_split_tokens(text))} "
         self._distinct = frozenset(self._tokens.split())
 
     def contains_value(self, cell: str) -> bool:
-        """Tell whether the text contains the cell's value, as whole words and numbers in this order.
+        """Tell whether the text contains the cell's value as whole words and numbers, in the cell's order.
 
-        A cell with neither words nor numbers, such as a tick, cannot be checked and counts as contained.
+        A cell with neither words nor numbers, such as a tick, counts as contained, because it cannot be searched for.
         """
         tokens = " ".join(_split_tokens(cell))
-        # A cell with two numbers may look like one number with separated thousands.
+        # Also compare token by token: a cell with two numbers may look like one number with separated thousands.
         return not tokens or any(f" {value} " in self._tokens for value in (read_cell_value(cell), tokens))
 
     def contains_all_of(self, cell: str) -> bool:
@@ -217,7 +217,7 @@ wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: b
 """
 EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
 """Verdicts of cells that do not lower the content score."""
-INCOMPLETE = 0.5  # The score of a right value that lacks its sign, its name or its repetition under a span.
+INCOMPLETE = 0.5  # Score of a right value without its sign, its row's or column's name, or its copies under a span.
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 SIGNS = (re.compile(r"[*†‡]+(?!\w)"), re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"))
 """Marks of significance, and primes of letters."""
@@ -250,11 +250,11 @@ def compare_cells(predicted: str, wanted: str) -> CellVerdict:
 
 @lru_cache(maxsize=65_536)
 def measure_cell_similarity(one: str, other: str) -> float:
-    """Measure the similarity of two cells, from 0 to 1: by value, then by signs such as units and arrows.
+    """Measure the similarity of two cells, from 0 to 1: compare their values, then signs such as units and arrows.
 
-    Cells with equal values count 1.0. If one side lacks a sign (an arrow, stars of significance, a unit, a power, a
-    prime, all accents, the parentheses of accounting), the cells count at least `INCOMPLETE`. If the signs of both
-    sides contradict each other, the cells count 0.0, because their meanings differ.
+    Cells with equal values and equal signs count 1.0. If one cell lacks a sign of the other (an arrow, stars of
+    significance, a unit, a power, a prime, all accents, the parentheses of accounting), the cells count at least
+    `INCOMPLETE`. If the cells have contradictory signs, they count 0.0, because their meanings differ.
     """
     value, target = normalise_cell(one), normalise_cell(other)
     return _compare_signs(one, other) if value == target else measure_value_similarity(value, target)
@@ -269,7 +269,7 @@ def measure_value_similarity(value: str, target: str) -> float:
 
 
 def _lacks_sign(value: str, target: str) -> bool:
-    """Tell whether one value lacks only accents, or only the word for a missing value, of the other."""
+    """Tell whether two values differ only in accents, or one is blank and the other a word for a missing value."""
     if value.isascii() and target.isascii():
         return not (value and target) and ABSENT_VALUE in (value, target)
     plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}
@@ -277,7 +277,7 @@ def _lacks_sign(value: str, target: str) -> bool:
 
 
 def _compare_signs(one: str, other: str) -> float:
-    """Return 1.0 for equal signs, `INCOMPLETE` if one side lacks signs, and 0.0 if signs contradict each other."""
+    """Return 1.0 for equal signs, `INCOMPLETE` if one cell lacks signs, and 0.0 for contradictory signs."""
     if one == other:
         return 1.0
     first, second = _strip_markup(one[:LONGEST_CELL]), _strip_markup(other[:LONGEST_CELL])
@@ -297,7 +297,7 @@ def _compare_signs(one: str, other: str) -> float:
 
 
 def _list_signs(text: str) -> list[list[str]]:
-    """List the signs (such as symbols or currencies) by group; different signs in one group contradict each other."""
+    """List a cell's signs by group, such as symbols or currencies; different signs of one group are contradictory."""
     plain = EMPHASIZED.sub(r"\1", text)
     kinds = [(char, KINDS.get(char, unicodedata.category(char))) for char in plain if not char.isalnum()]
     symbols = [char for char, kind in kinds if kind == "So" or char in ARROWS]
@@ -308,10 +308,10 @@ def _list_signs(text: str) -> list[list[str]]:
 def _compare_values(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
-    A missing or unwanted value counts 0. Cells without letters count by the share of equal numbers (Dice), because a
-    number is either right or wrong. For cells with letters, the ratio is twice the length of the longest common
-    subsequence over the total length. Ratios up to one half, which unrelated words reach, count 0; greater ratios are
-    rescaled to [0, 1].
+    A missing or unwanted value counts 0. For cells without letters, the similarity is the share of equal numbers
+    (Dice), because a number is right or wrong. For cells with letters, twice the length of the longest common
+    subsequence is divided by both cells' total length. A quotient up to one half, which unrelated words reach, counts
+    0; greater quotients are rescaled to [0, 1].
     """
     if not one or not other:
         return 0.0

@@ -26,7 +26,7 @@ VERSION_OVERLAP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The overlap of two tables; cells that are blank in both, and blank lines of one table, do not count."""
+    """How far two tables agree; cells that are blank in both, and blank lines of one table, are not counted."""
 
     similarity: float = 0.0  # The sum of the similarities of aligned cells.
     equal: int = 0  # The number of aligned cells with equal values.
@@ -50,7 +50,8 @@ class ValueGrid:
         texts: the texts of the cells, with all rows filled up to the same length.
         rows: the values of the cells.
         width: the length of each row.
-        head: the index of the row that names the columns: the last head row, or else the first row with two values.
+        head: the index of the row that names the columns. This is the last head row; without head rows, the first row
+            with at least two values.
     """
 
     def __init__(self, rows: Sequence[Sequence[str]], spans: Sequence[Span] = (), head_rows: int = 0) -> None:
@@ -63,7 +64,7 @@ class ValueGrid:
 
     @cached_property
     def covered(self) -> dict[tuple[int, int], int]:
-        """The positions that a span fills in addition to its first position, each with the span's number."""
+        """Maps each position into which a span's text is copied to the span's number."""
         places: dict[tuple[int, int], int] = {}
         for number, span in enumerate(self._spans):
             for row in range(span.row, min(span.row + span.rows, len(self.rows))):
@@ -84,11 +85,11 @@ class ValueGrid:
         return self.rows[place[0]][place[1]]
 
     def transpose(self) -> ValueGrid:
-        """Return the table with rows and columns exchanged, without its spans."""
+        """Return a table with rows and columns exchanged; spans are dropped."""
         return ValueGrid(list(zip(*self.texts, strict=True)))
 
     def is_transposed(self, other: ValueGrid) -> bool:
-        """Tell whether this table looks transposed: its first row has the names of `other`'s rows, or vice versa."""
+        """Tell whether this table looks transposed: its column names are `other`'s row names, or vice versa."""
         top, side = set(self.rows[0]) - {""}, {row[0] for row in self.rows} - {""}
         head, names = set(other.rows[other.head]), {row[0] for row in other.rows}
         return len(top & names) + len(side & head) > len(top & head) + len(side & names)
@@ -118,17 +119,17 @@ class TablePair:
 class ContentComparison:
     """All wanted tables, each with its predicted table."""
 
-    pairs: tuple[TablePair, ...]  # One pair for each wanted table, in order.
+    pairs: tuple[TablePair, ...]  # One pair per wanted table, in the reference's order.
     extra: tuple[ValueGrid, ...] = ()  # Predicted tables that are not a version of any wanted table.
 
     @property
     def overlap(self) -> Overlap:
-        """The overlap of all tables together."""
+        """The summed overlap of all pairs; unused predicted tables count as unwanted cells."""
         surplus = sum(table.counts.total() for table in self.extra)
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
     def find_displaced(self) -> ContentComparison | None:
-        """Align rows and columns in any order; return None if no equal values are in other positions."""
+        """Align again regardless of the order of rows and columns; return None if this improves no pair of tables."""
         pairs = tuple(map(_find_displaced_lines, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
 
@@ -138,9 +139,9 @@ def compare_content(
 ) -> ContentComparison:
     """Compare predicted tables with wanted tables.
 
-    If an answer contains several versions of one table, such as a draft and its correction, the last one is
-    compared. The parts of a split table are compared as one table if the joined table is more similar to the wanted
-    table.
+    If an answer contains several versions of one table, such as a draft and its correction, the last version is
+    compared. If the answer splits a wanted table into several tables, they are joined, provided that this increases the
+    similarity.
     """
     order = {"row_order": row_order, "column_order": column_order}
     left, right = (
@@ -189,7 +190,7 @@ def _choose_tables(
 def _assign_tables(
     shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
 ) -> list[int | None]:
-    """Pair the tables that share most values; ties are broken by equal names, then by equal positions."""
+    """Pair the tables that share the most values; of several such tables, prefer equal names, then equal positions."""
     if not shares:
         return [None] * len(wanted_names)
     from scipy.optimize import linear_sum_assignment
@@ -226,13 +227,14 @@ def _make_aligner(left: ValueGrid, right: ValueGrid) -> TableAligner:
 
 
 def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Pair the remaining lines between two aligned lines in order, as replaced lines; surplus lines stay unpaired."""
+    """Also pair unaligned lines between two aligned lines, in order, as if replaced; surplus lines stay unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # If the aligned pairs ascend on both sides, pair only lines between the same two pairs, to keep the order.
+    # If aligned lines have the same order in both tables, pair only lines between the same two pairs, to keep this
+    # order.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:
@@ -245,12 +247,12 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align tables whose lines were moved or transposed; keep the given alignment unless another is better."""
+    """Align tables regardless of the order of lines, or transposed; keep the given alignment unless this is better."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair
     if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
-        return pair  # Each value that both tables share is already in the wanted row and column.
+        return pair  # All shared values already have their wanted positions.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
         rows, columns = _make_aligner(side, right).align(row_order=False, column_order=False)
@@ -273,7 +275,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
     for (one, two), row_name in zip(rows, row_names, strict=True):
         here, there = left.rows[one], right.rows[two]
         texts, wanted_texts = left.texts[one], right.texts[two]
-        # The value of a data cell, its row's name and its column's name count one third each.
+        # A data cell's score is the sum of three thirds: its value, its row's name and its column's name.
         is_below_head = two > right.head
         shares = [(1 + row_name + name) / 3 if is_below_head and at else 1.0 for (_, at), name in named]
         for (column, beside), share in zip(columns, shares, strict=True):
@@ -301,11 +303,11 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
 
 
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
-    """Rate the names of aligned lines; each name is given by its position in both tables.
+    """Rate whether aligned rows or columns have the right names, from 0 to 1; `places` has each name's positions.
 
-    A row or column under another line's name counts 0.0, because its values are then wrong statements. A name with a
-    typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on one side counts 1.0 if
-    a span covers its position.
+    A row or column with the name of another row or column counts 0.0, because its values are then wrong statements. A
+    name with a typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on one side
+    counts 1.0 if a span covers its position.
     """
     known = [
         (place, beside, "" if place is None else left.get_value(place), right.get_value(beside))
@@ -324,19 +326,19 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 
 def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
-    """Find the span at a position in either table; return whether the span is in `left`, and its number."""
+    """Find the span that covers a position in either table; return whether it is in `left`, and its number."""
     is_left = bool(left.get_value(place))
     number = left.covered.get(place) if is_left else right.covered.get(beside)
     return None if number is None else (is_left, number)
 
 
 def _count_cells(table: ValueGrid, rows: Pairs, columns: Pairs, side: int) -> int:
-    """Count the cells of one side. Blank lines that only this side has do not count, and each title counts once."""
+    """Count a table's cells, without its unpaired blank lines; an unpaired title across a row counts once."""
     count = len(table.rows) * table.width
     paired = {pair[side] for pair in rows}
     for place in set(range(len(table.rows))) - paired:
         values = set(table.rows[place]) - {""}
-        # A row with a single value is a title of the table or of a section.
+        # A row with a single value is a title of the table or of a section, so its blank cells are not counted.
         count -= table.width - len(values) if len(values) < 2 else 0
     for column in set(range(table.width)) - {pair[side] for pair in columns}:
         if not any(row[column] for row in table.rows):

@@ -1,4 +1,4 @@
-"""Describe a table's form as a checklist of facts about the reference, each of which a prediction fulfils or not."""
+"""Compare the form (layout and markup) of tables by a checklist of statements about the reference, called facts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ LINK = re.compile(r"""<a\b[^<>]*?\bhref\s*=\s*["']?([^"'\s<>]+)""", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class FormFact:
-    """One line of the checklist.
+    """A statement about the form of the reference, which a prediction fulfils or not.
 
     Attributes:
-        name: the kind of fact, such as `spans`; several tables may have facts of the same kind.
-        text: the fact about the reference, as an English sentence without its full stop.
-        fulfilled: whether the fact is also true of the prediction.
+        name: the kind of statement, such as `spans`; each of several tables may have a statement of this kind.
+        text: the statement about the reference, as an English sentence without its full stop.
+        fulfilled: whether the statement is also true of the prediction.
     """
 
     name: str
@@ -46,7 +46,7 @@ class FormFact:
 def make_form_facts(
     predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison
 ) -> tuple[FormFact, ...]:
-    """Make the checklist; an answer without a table fulfils no fact."""
+    """List statements about the reference's form, and check the prediction; without a table, it fulfils none."""
     facts = list(_list_text_facts(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
@@ -61,7 +61,7 @@ def make_form_facts(
 
 
 def describe_form(wanted: MarkupReading) -> str:
-    """Describe a reference's format by the sentences of its checklist, one per line."""
+    """Describe a reference's layout and markup in sentences, one per line."""
     from evalsuite.metrics.tables.content import compare_content
 
     facts = make_form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
@@ -113,7 +113,7 @@ def _list_table_facts(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # A span also counts as fulfilled if the span's text is repeated in each position that the span covers.
+        # Repeating a spanning cell's text in each position that it covers also fulfils this fact.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(normalise_cell, wanted.bold)):
         same = table is not None and Counter(map(normalise_cell, table.bold)) == bold
@@ -138,14 +138,14 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
 
 
 def _count_span_places(table: CellGrid) -> Counter[str]:
-    """Count the positions that each spanning text fills if all spans are present."""
+    """Count the positions that the text of each spanning cell fills if all spans are kept."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := normalise_cell(span.text):
             cells[value] += span.rows * span.columns
     if not cells:
         return cells
-    # Copies in positions beyond the table's edge are not required.
+    # Positions of a span beyond the table's edge need no copy of its text.
     laid_out = Counter(normalise_cell(cell) for cell in table.cells)
     return cells & laid_out
 
@@ -181,7 +181,7 @@ NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*
 
 
 def _is_complete(reading: MarkupReading) -> bool:
-    """Tell whether all markup that begins also ends, and no row is too long."""
+    """Tell whether every opened piece of markup is closed, and no row is too long."""
     if reading.markup == "html":
         return _is_complete_html(reading.text)
     if reading.markup == "latex":

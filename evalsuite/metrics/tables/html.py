@@ -1,4 +1,4 @@
-"""Read the tables of HTML from a stream of tags and texts, with the parser that BeautifulSoup's `lxml` uses.
+"""Read the tables of HTML from a stream of tags and texts, with the same parser as BeautifulSoup with `lxml`.
 
 No tree is built, because building BeautifulSoup's tree takes ten times as long as parsing.
 """
@@ -24,8 +24,8 @@ BYTE_ORDER_MARK = "\ufeff"
 def parse_html(markup: str, listener: Any) -> None:
     """Parse any text as HTML, however broken; lone surrogates are read as question marks.
 
-    lxml calls the listener's `start`, `end`, `data` and `close`, and also `comment`, `pi` and `doctype` if the listener
-    has these methods. Each call of `start` has a matching call of `end`; a text may arrive in several pieces.
+    lxml calls the methods `start`, `end`, `data` and `close` of the listener, and also `comment`, `pi` and `doctype` if
+    they exist. Each call of `start` has a matching call of `end`; a text may arrive in several pieces.
     """
     from lxml import etree
 
@@ -71,7 +71,7 @@ class HtmlCell:
 def lay_out_rows(
     rows: Sequence[Sequence[HtmlCell]], allowance: int, groups: Collection[int] = ()
 ) -> list[list[HtmlCell | None]]:
-    """Find the cell that covers each position by HTML's table model; a position without a cell has None.
+    """Find the cell that covers each position, by HTML's table model; None for an uncovered position.
 
     Spans end at the last row of their row group (head, body or foot). After about `allowance` copies of cells, further
     spans are ignored, because a few characters of markup can request millions of cells.
@@ -89,7 +89,7 @@ def lay_out_rows(
 def _lay_out_row(
     cells: Sequence[HtmlCell], hanging: dict[int, tuple[HtmlCell, int]], allowance: int
 ) -> tuple[list[HtmlCell | None], dict[int, tuple[HtmlCell, int]]]:
-    """Lay out a row; return also the cells that reach into the next rows, with their remaining number of rows."""
+    """Lay out a row; return also the cells that extend into later rows, each with its number of remaining rows."""
     row: list[HtmlCell | None] = []
     below: dict[int, tuple[HtmlCell, int]] = {}
     waiting, width = deque(cells), max(hanging, default=-1) + 1
@@ -112,7 +112,7 @@ class _OpenTable:
     """A table that is being read."""
 
     rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells from above cover completely is empty.
-    # The indexes of the rows at which a head, a body or a foot starts or ends.
+    # Row indexes at which a head, a body or a foot starts or ends.
     groups: set[int] = field(default_factory=set)
     caption: HtmlCell = field(default_factory=HtmlCell)
     in_row: bool = False
@@ -174,7 +174,7 @@ class PageTables:
         return [table.make_grid() for table in self._tables if any(table.rows)]
 
     def texts(self, tags: Collection[str]) -> list[str]:
-        """Return the texts within elements of these tags, split at elements' boundaries; blank texts are left out."""
+        """Return the nonblank texts within elements of these tags; every start or end of an element divides texts."""
         runs, depth = [""], 0
         for tag, text in self._stream:
             if not tag:
@@ -245,7 +245,7 @@ class PageTables:
         self._stream.append(("", text))
         if self._open_cells:
             texts = self._open_cells[-1].texts
-            # A raised or lowered number must stay separate from the number before it: 10<sup>3</sup> is not 103.
+            # Separate a superscript or subscript from the number before it, because 10<sup>3</sup> is not 103.
             if self._script and texts and texts[-1][-1:].isalnum() and text.lstrip("+-\u2212")[:1].isdigit():
                 texts.append(self._script)
             texts.append(text)

@@ -24,7 +24,7 @@ from evalsuite.metrics.tables.latex_text import (
 MOST_COLUMNS = 1000  # Maximum columns, because a short specification can request a million: `*{999}{*{999}{...}}`.
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
-BETWEEN = frozenset("@!><")  # Signs before a group that is typeset between columns and is not a column.
+BETWEEN = frozenset("@!><")  # Signs before a group that LaTeX prints between columns; the group is not a column.
 
 
 def read_columns(specification: str) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
         elif piece.isalpha():
             columns.append(piece)
         elif piece in "[{":
-            # Skip the group, which contains the width or options of the previous column.
+            # A group contains the width or the options of the previous column, so skip it.
             _, place = _read_group(pieces, place - 1)
     return columns[:MOST_COLUMNS]
 
@@ -89,7 +89,7 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 
 @dataclass(frozen=True, slots=True)
 class CellReach:
-    """The number of columns and rows that the current cell covers."""
+    """How many columns and rows a cell covers."""
 
     columns: int = 1  # At least 1.
     rows: int = 1  # The number of rows, at least 1; negative if the covered rows are above the cell.
@@ -106,10 +106,10 @@ class SpannedCell:
 
 
 class Tabular:
-    r"""A tabular environment. Only `&` and `\\` outside of groups and inner environments separate cells.
+    r"""A tabular environment. Only an `&` or `\\` outside of groups and inner environments ends a cell.
 
     Args:
-        head: the range of tokens of a head that precedes the environment, as for xtabular.
+        head: the range of tokens of a head that is defined before the environment, as for xtabular.
 
     Attributes:
         end: the index of the environment's last token.
@@ -159,7 +159,7 @@ class Tabular:
         inside = 0
         tokens = self.source.tokens
         while place < end:
-            # Most tokens are plain text, which needs no other check.
+            # Check for plain text first, because most tokens are plain text.
             if tokens[place].kind in PLAIN:
                 if not inside and tokens[place].kind == "blank" and self._lacks_row_end(place, end):
                     self._refused += 1
@@ -170,7 +170,7 @@ class Tabular:
             place = self._read_cell_token(place) if inside else self._read_token(place)
 
     def _lacks_row_end(self, place: int, end: int) -> bool:
-        """Tell whether a row lacks its end mark at this line break, because the row is full and more cells follow."""
+        """Tell whether the end mark of a row is missing at this line break: it is full, and more cells follow."""
         tokens = self.source.tokens
         if (
             not self._text.has_text
@@ -243,13 +243,13 @@ class Tabular:
     def _step_inside(self, place: int) -> int:
         """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""
         partner = self.source.partner.get(place)
-        # An environment without its own end is paired with another environment's end, and is treated as empty.
+        # An environment without its own end is paired with another environment's end; treat it as empty.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
 
     def _read_token(self, place: int) -> int:
-        """Read a token that belongs to the tabular itself; return the index after the token and its arguments."""
+        """Read a token outside of inner groups and environments; return the index after it and its arguments."""
         token = self.source.tokens[place]
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
@@ -307,7 +307,7 @@ class Tabular:
         return token.kind == "macro" and token.value in names
 
     def _read_span(self, name: str, place: int) -> int:
-        """Read which positions a cell covers; the cell's text is the last argument, read like any other group."""
+        """Read how many columns and rows a cell covers; its text, the last argument, is read later as a group."""
         if name in {"SetCell", "Block"}:
             return self._read_written_span(name, place)
         (count, *_), place = self.source.read_arguments(place, 2)
@@ -357,9 +357,9 @@ class Tabular:
 
 
 def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
-    """Copy a cell's text into the blank cells that it covers, below or above."""
+    """Copy the text of a cell that spans rows into the blank cells that it covers, below or above it."""
     if not cell.text:
-        # Copying blank texts would only cost time: each cell would visit all rows that it covers.
+        # Do not copy a blank text: visiting all covered rows would only cost time.
         return
     step = 1 if cell.span.rows > 0 else -1
     for place in range(row + step, row + cell.span.rows, step):

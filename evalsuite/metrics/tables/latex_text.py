@@ -1,4 +1,4 @@
-"""Convert LaTeX to the text that it prints: the tokens, the macros, and the reader of tokens and macros."""
+"""Convert LaTeX to the text that it prints: split it into tokens, and read tokens and macros."""
 
 # ruff: noqa: RUF001 - this module converts characters that look like others
 
@@ -141,7 +141,7 @@ def list_known_macros() -> frozenset[str]:
 
 @cache
 def _find_character(name: str) -> str:
-    """Return the single character that pylatexenc gives for a macro without arguments, or an empty text."""
+    """Return pylatexenc's character for a macro without arguments; empty unless it is a single character."""
     from pylatexenc import latex2text
 
     text = getattr(latex2text.get_default_latex_context_db().get_macro_spec(name), "simplify_repl", None)
@@ -163,7 +163,8 @@ class LatexSource:
 
     text: str
     tokens: list[Token] = field(init=False)
-    # Maps each opening token to its closing token and back; an environment without an end is closed at a likely token.
+    # Maps the index of each opening token to its closing token's, and back. An environment without an end is closed at
+    # a likely token.
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -205,11 +206,11 @@ class LatexSource:
         self.partner[first], self.partner[last] = last, first
 
     def is_mentioned_begin(self, place: int) -> bool:
-        """Tell whether a `begin` is only mentioned in prose, because it has neither an argument nor an end."""
+        """Tell whether a `begin` is only a word of the prose: it has neither an argument nor an end."""
         return self.find_group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def find_group_end(self, place: int) -> int:
-        """Return the index after the group at `place` or after blanks there; without a group, return `place`."""
+        """Return the index after the group that starts at `place` (blanks may precede it); without a group, `place`."""
         at = self.skip_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
@@ -242,16 +243,17 @@ class LatexSource:
         return [*texts, *[""] * (count - len(texts))], place
 
     def _is_text_of(self, place: int, longest: int) -> bool:
-        """Tell whether the token at this index is a text in which each character can be a macro's argument."""
+        """Tell whether the token is a text of at most `longest` characters, each of which is an argument."""
         if place >= len(self.tokens) or self.tokens[place].kind != "text":
             return False
         return len(self.tokens[place].value) <= longest
 
     def find_option_end(self, place: int, brackets: str = "[]", *, is_length: bool = False) -> int:
-        """Return the index after the optional argument that starts here; return `place` if no such argument starts.
+        """Return the index after the optional argument that starts at `place`; without one, return `place`.
 
-        The argument must end within a few tokens; a bracket without an end is text. A length has a unit or a macro;
-        other brackets where a length may follow, such as an interval in the next row's first cell, are text.
+        The argument must end within a few tokens, because a bracket without an end is text. With `is_length`, the
+        argument must contain a unit or a macro; otherwise, the bracket belongs to the next row's first cell, for
+        example as an interval.
         """
         start = at = self.skip_blank(place)
         if at >= len(self.tokens) or self.tokens[at].value != brackets[0]:
@@ -277,7 +279,7 @@ class LatexSource:
 
 
 def _remove_spaces(formula: re.Match[str]) -> str:
-    """Remove the spaces within numbers and around scripts of a formula, which TeX does not print."""
+    """Remove the spaces that TeX does not print: within numbers, and around a formula's subscripts and superscripts."""
     joined = SPACED_NUMBER.sub(lambda number: "".join(number[0].split()), formula[0])
     return SPACE_IN_FORMULA.sub("", SPACE_IN_FORMULA.sub("", joined))
 
@@ -334,7 +336,7 @@ class TextReader:
         return self.take_text()
 
     def read_token(self, place: int) -> int:
-        """Read the token at this index; return the index after the token and its arguments that are not text."""
+        """Read the token at this index; return the index after it and after those arguments that are not text."""
         token = self.source.tokens[place]
         if token.kind in {"text", "verbatim"}:
             self._add_text(token.value)
@@ -358,7 +360,7 @@ class TextReader:
 
     def _read_sign(self, sign: str, following: list[Token]) -> None:
         if sign in "^~" and [token.kind for token in following] == ["open", "close"]:
-            self._add_text(sign)  # An accent above nothing is printed as a character.
+            self._add_text(sign)  # An accent without a letter is printed as a character.
         elif sign in ACCENTS:
             self._accent = ACCENTS[sign]
         elif sign == "\\" or sign in SIGN_SPACES:
@@ -445,7 +447,7 @@ class TextReader:
 def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
     """Return the caption whose macro is at this index, and the index after the caption."""
     start = source.skip_star(place + 1)
-    if source.tokens[place].value == "captionof":  # The macro's first argument is the kind of float.
+    if source.tokens[place].value == "captionof":  # The first argument of `\captionof` is the kind of float.
         start = source.find_group_end(start)
     start = source.find_option_end(start)
     end = source.find_group_end(start)

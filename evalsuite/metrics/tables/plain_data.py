@@ -1,4 +1,4 @@
-"""Tables as plain data: write frames, lists and records as markup, and find the tables of JSON."""
+"""Tables as plain data: write data frames, lists and records as markup, and find tables in JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | list[Any]:
 
 
 def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
-    """Yield the table that a JSON value is, or else the tables among its entries, named by their keys."""
+    """Yield a JSON value if it is a table; otherwise, yield the tables among its entries, named by their keys."""
     rows: list[list[Any]] = []
     if isinstance(value, list) and value and len({type(item) for item in value}) == 1:
         rows = _list_rows(value) if isinstance(value[0], dict | list) else []
@@ -72,7 +72,7 @@ def _is_flat_record(record: Mapping[str, Any]) -> bool:
 
 
 def write_as_markup(table: Any, markup: Format) -> str:
-    """Write a pandas or polars frame, or a list of rows or records, as markup; a text only loses a byte order mark."""
+    """Write a data frame or a list of rows or records as markup; from a text, only remove a byte order mark."""
     return table.removeprefix("\ufeff") if isinstance(table, str) else write_table(_list_rows(table), markup)
 
 
@@ -125,5 +125,5 @@ def write_table(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -
 
 def _escape_latex(cell: str) -> str:
     plain = cell.replace("\\", "\\textbackslash ").replace("{", "\\{").replace("}", "\\}")
-    # A bracket at the start of a row would be an argument of the line break above.
+    # Protect a bracket at the start of a row, because LaTeX would read it as an argument of the line break above.
     return ESCAPED_IN_LATEX.sub(r"\\\1", re.sub(r"^\[", "{[}", plain))

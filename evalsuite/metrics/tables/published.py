@@ -1,6 +1,7 @@
 """Published metrics for tables: TEDS, GriTS, RMS and the F1 of names and cells, each as the mean over wanted tables.
 
-A wanted table without a predicted table counts 0.0. Prediction, reference and format are those of `table_score`.
+A wanted table without a predicted table counts 0.0. The arguments `prediction`, `reference` and `format` are those of
+`table_score`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ MOST_STEPS = 1_000_000  # Maximum product of the two trees' numbers of nodes; a 
 
 @dataclass(slots=True)
 class TableNode:
-    """An element of a table."""
+    """A node of a table's tree, such as the table, a row or a cell."""
 
     tag: str
     spans: tuple[int, int] = (1, 1)  # The columns and rows that a cell covers.
@@ -92,16 +93,17 @@ class TableNode:
 
 
 def teds(prediction: Any, reference: Any, *, format: str | None = None) -> float:  # noqa: A002
-    """Compute TEDS, the edit distance between two tables as trees of rows and cells.
+    """Compute TEDS, a similarity based on the edit distance between two tables as trees of rows and cells.
 
     Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation (arXiv
     1911.10683). The distance is computed by the algorithm of Zhang and Shasha (Simple fast algorithms for the editing
     distance between trees, 1989), which gives the same value as the APTED of the authors' code. The authors' code drops
-    the text of `th`; this function reads `th` as `td`. If the two tables have different markup, each becomes a plain
-    tree of rows and cells.
+    the text of `th`; this function reads `th` as `td`. If the two tables have different markup, each is first reduced
+    to a tree of only rows and cells.
 
     Raises:
-        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+        ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
+            time.
     """
     return _compute_teds(prediction, reference, format, with_content=True)
 
@@ -110,7 +112,8 @@ def teds_structure(prediction: Any, reference: Any, *, format: str | None = None
     """Compute TEDS of the tables' structure, without the cells' text; often called TEDS-Struct or S-TEDS.
 
     Raises:
-        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+        ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
+            time.
     """
     return _compute_teds(prediction, reference, format, with_content=False)
 
@@ -133,7 +136,7 @@ def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_c
 
 
 def _read_html_trees(markup: str) -> list[tuple[TableNode, int]]:
-    """Return the tables that are not nested in another, each with the number of elements within it."""
+    """Return the outermost tables as trees, each with the number of elements within it."""
     from bs4 import BeautifulSoup
 
     tables = BeautifulSoup(markup, "lxml").find_all("table")
@@ -182,7 +185,7 @@ def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
 
 
 def _compare_trees(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
-    # The distance can exceed both trees' sizes, because a row cannot be paired with cells of another depth.
+    # Clip at 0, because a row cannot be paired with a cell, so the distance can exceed both trees' sizes.
     return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other, 1))
 
 
@@ -215,14 +218,14 @@ def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
 
 
 def _find_path_starts(leftmost: list[int]) -> list[int]:
-    """Return for each leftmost leaf the topmost node whose subtree begins with this leaf."""
+    """Return Zhang and Shasha's keyroots: per leftmost leaf, the topmost node whose subtree begins with that leaf."""
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
 
 def _fill_distances(
     left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
 ) -> None:
-    """Compute the distances between all subtrees on the two paths that end in the nodes `i` and `j`."""
+    """Compute the distances between subtrees whose roots lie on the leftmost paths below the nodes `i` and `j`."""
     low_i, low_j = left_one[i], left_two[j]
     before = [float(column) for column in range(j - low_j + 2)]
     forest = [before]
@@ -263,7 +266,8 @@ def grits_content(prediction: Any, reference: Any, *, format: str | None = None)
     (arXiv 2203.12555).
 
     Raises:
-        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+        ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
+            time.
     """
     return _mean_over_tables(
         prediction,
@@ -277,7 +281,8 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
     """Compute the GriTS of topology, which compares cells by the overlap of the positions that they cover.
 
     Raises:
-        ScoringError: the reference contains no readable table, or the tables are too large for this definition.
+        ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
+            time.
     """
     return _mean_over_tables(
         prediction,
@@ -288,7 +293,7 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
 
 
 def _make_boxes(table: CellGrid) -> list[list[Box]]:
-    """Return for each position the extent of the covering cell, as offsets from the position."""
+    """Return, per position, the left, top, right and bottom edge of the covering cell, relative to the position."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):
@@ -322,7 +327,7 @@ def _compute_grits(
     codes = [
         np.array([[number[cell] for cell in row] for row in grid]) for grid, number in zip(grids, numbers, strict=True)
     ]
-    # The axes are wanted row, predicted row, wanted column, predicted column.
+    # The array's axes are wanted row, predicted row, wanted column, predicted column.
     cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
     rows = _align_lines(_sum_best_alignments(cells))
     columns = _align_lines(_sum_best_alignments(cells.transpose(2, 3, 0, 1)))
@@ -331,7 +336,7 @@ def _compute_grits(
 
 
 def _sum_best_alignments(cells: Rewards) -> Rewards:
-    """Compute, for each pair of lines, the total reward of the best alignment of their cells."""
+    """Find the best alignment of the cells of each pair of lines; return each pair's total reward."""
     import numpy as np
 
     best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
@@ -447,7 +452,7 @@ def _parse_number(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CellF1:
-    """Three F1 values in [0, 1]: names of rows, names of columns, and all other cells."""
+    """The F1, in [0, 1], of the names of rows, of the names of columns, and of all other cells."""
 
     rows: float
     columns: float
@@ -478,7 +483,7 @@ def cell_f1(
 
 
 def _list_elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
-    """Return the names of rows, the names of columns, and the cells with the names of their row and column."""
+    """Return the names of rows, the names of columns, and the other cells, each with its row's and column's name."""
     names, body = table.columns[1:], table.rows[1:]
     rows: set[TableElement] = {(row[0] if row else "",) for row in body}
     columns: set[TableElement] = {(name,) for name in names}

@@ -38,7 +38,7 @@ class MarkupReading:
     """The tables that were read from a text."""
 
     markup: Format | Literal["json", "mediawiki"]  # The markup of the tables.
-    text: str  # The markup alone, without the text around it.
+    text: str  # The text that contains the tables, without other text around it.
     tables: tuple[CellGrid, ...]  # The tables in order.
     is_list: bool = False  # Whether list items or texts were read as one column, because the text has no table.
 
@@ -49,7 +49,7 @@ class MarkupReading:
 
 
 def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - the word of the contract
-    """Read all tables of a text; if the markup is invalid, read the readable parts."""
+    """Read all tables of a text; of invalid markup, read as much as possible."""
     if format == "html":
         return PageTables(text).tables
     return read_latex(text) if format == "latex" else _read_markdown(text)
@@ -63,8 +63,8 @@ def _read_in_format(text: str, markup: Format) -> MarkupReading:
 def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
     """Read an answer in each possible markup, the wanted markup first; skip readings without tables.
 
-    Readings of more than `MOST_CELLS` and answers of more than `LONGEST_TEXT` are skipped, to bound time and memory
-    whatever a model writes.
+    To limit time and memory, answers longer than `LONGEST_TEXT` and readings with more than `MOST_CELLS` cells are
+    skipped.
     """
     if len(answer) > LONGEST_TEXT:
         return []
@@ -107,7 +107,7 @@ def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
     if GRID.search(text):
         usual = _read_markdown(text)
         yield from (tables for joins in (True, False) if (tables := _read_markdown(text, joins=joins)) != usual)
-    # Text that separates cells by commas or tabs may also contain bars.
+    # Try delimited text, because text that separates cells by commas or tabs may also contain bars.
     if "|" in text and any(line[:1] not in "|+" for line in text.splitlines()):
         yield _read_delimited(text)
     if "|===" in text:
@@ -126,7 +126,7 @@ WIKI_ATTRIBUTES = re.compile(r"""\s*(?:[\w-]+\s*=\s*(?:"[^"|]*"|'[^'|]*'|[^\s"'|
 
 
 def _write_wiki_as_html(text: str) -> str:
-    """Write the tables of MediaWiki as HTML, keeping only spans among the cells' attributes."""
+    """Write MediaWiki tables as HTML; of the cells' attributes, keep only column and row spans."""
     written, is_inside, has_row = list[str](), False, False
     for line in map(str.strip, WIKI_LINK.sub(r"\1", text).replace("'''", "").replace("''", "").splitlines()):
         if line.startswith("{|"):
@@ -152,7 +152,7 @@ def _write_wiki_as_html(text: str) -> str:
 
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
-    """Read the tables of a reference; in HTML without tables, the list items or texts become one column."""
+    """Read the tables of a reference; in HTML without a table, its list items or texts become a table of one column."""
     reading = _read_in_format(reference, markup)
     if not reading.tables:
         reading = next((other for other in _read_others(reference) if other.tables), reading)
@@ -174,15 +174,15 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     """Remove everything but the markup from an answer.
 
     If code fences contain markup, only their contents are read; otherwise, the whole answer is read. Everything before
-    the first and after the last piece of markup is removed. A piece is a tag in HTML, an environment in LaTeX, and a
-    row or the name above a table in raw text. Stripping a stripped answer changes nothing.
+    the first and after the last piece of markup is removed. A piece of markup is a tag (HTML), an environment (LaTeX),
+    or a row or table name (raw text). Applying this function to its own result changes nothing.
 
     Args:
         answer: the model's answer.
         format: the markup that the model was asked to write.
 
     Returns:
-        The markup; without any markup, the answer without surrounding blanks.
+        The markup; if the answer has no markup, the whole answer without surrounding blanks.
     """
     before, stripped = "", answer
     while stripped != before:
@@ -217,8 +217,8 @@ def _find_fenced_blocks(answer: str) -> Iterator[str]:
 
 
 def _cut_to_pieces(text: str, piece: re.Pattern[str]) -> str:
-    """Cut a text from its first opening piece to its last piece, or to its end if that piece opens an element."""
-    # A truncated answer ends within the element that it opened last.
+    """Cut a text from its first opening tag to its last tag; if the last tag is an opening tag, keep the rest."""
+    # If the last tag opens an element, the answer was truncated within that element.
     pieces = list(piece.finditer(text))
     first = next((match.start() for match in pieces if match["opens"]), None)
     if first is None:
@@ -272,11 +272,11 @@ LONGEST_NAME = 80
 
 @dataclass(slots=True)
 class _PipeBlock:
-    """Adjacent lines with pipes, and the name above them."""
+    """A block of adjacent lines with pipes, and the table name above them."""
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
-    # Whether to join the lines between two rules of a grid. If None, join those with blank cells.
+    # Whether to join the lines between two rules of a grid; None joins them if they have blank cells.
     joins: bool | None = None
 
     def read_tables_of_block(self) -> list[CellGrid]:
@@ -311,8 +311,8 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
     A table is a block of lines with pipes: at least two lines, or one line that begins with a pipe. A short line above
-    the block is the table's name, even if blank lines or a code fence follow. The text before the first pipe is also a
-    name if it ends with a colon and the line below begins with a pipe.
+    the block is the table's name, even if blank lines or a code fence follow. The text before a line's first pipe is
+    also a table's name, if it ends with a colon and the next line begins with a pipe.
     """
     tables: list[CellGrid] = []
     block = _PipeBlock(joins=joins)
@@ -333,7 +333,7 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
 
 
 def _write_box_in_ascii(line: str) -> str:
-    """Write a line of a drawn box with pipes; the first bar of a line separates its cells, other bars are text."""
+    """Replace a box's drawn lines by pipes; if the first bar is a drawn one, pipes in the line are text."""
     if line.isascii():
         return line
     first = BAR.search(line)
@@ -343,7 +343,7 @@ def _write_box_in_ascii(line: str) -> str:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Remove quotation marks; put a name before a table's first row into a separate line."""
+    """Remove the marks of quoted lines; move a name before a table's first row to a separate line."""
     lines = [QUOTED.sub("", raw.rstrip(), count=1) for raw in LINE_END.split(text)]
     for line, below in zip_longest(lines, lines[1:], fillvalue=""):
         named = NAMED_ROW.fullmatch(line.strip()) if below.lstrip().startswith("|") else None
@@ -365,7 +365,7 @@ def _is_table(lines: list[str]) -> bool:
 
 
 def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
-    """Read a grid whose cells span rows or columns; return None if all cells are single or lines are not aligned."""
+    """Read a drawn grid with cells that span rows or columns; None if no cell does, or if lines are not aligned."""
     rules = [at for at, line in enumerate(lines) if RULE_PART.search(line)]
     edges = sorted({corner.start() for at in rules for corner in CORNER.finditer(lines[at])})
     if len({*map(len, lines)}) != 1 or len(edges) < 3 or (edges[0], edges[-1]) != (0, len(lines[0]) - 1):
@@ -398,7 +398,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """Escape the bars that are not below a bar or corner of the rules (or of the head), if all lines are aligned."""
+    """In an aligned grid, escape bars that are not below a bar or corner of a rule or head, so separate no cells."""
     for written in (lines, list(map(_fill_wide_characters, lines))):
         rules = list(filter(RULE.fullmatch, written)) or written[:1]
         edges = {edge.start() for line in set(rules) for edge in EDGE.finditer(line)}
@@ -439,11 +439,11 @@ def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
 def _join_wrapped_rows(
     lines: list[str], split: list[tuple[str, ...]], separators: list[bool], *, joins: bool | None
 ) -> tuple[list[tuple[str, ...]], list[bool]]:
-    """Join the wrapped lines of a grid's rows.
+    """Join the lines of grid rows whose text is wrapped.
 
     Args:
-        joins: whether to join the lines; None joins lines if rules separate all rows and each further line has a
-            blank cell.
+        joins: whether to join lines. With None, lines are joined if rules separate all rows, and every line of a row
+            after its first has a blank cell.
     """
     groups = [
         (is_separator, [row for row, _ in group])
@@ -460,7 +460,7 @@ def _join_wrapped_rows(
 
 
 def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split rows again, but not at bars in code and formulas, if the rows then have the most frequent width.
+    """Split a row again, ignoring bars in code and formulas, if the row then has the most frequent width.
 
     In a table without outer bars, a row that begins with a bar begins with a blank cell.
     """
@@ -560,7 +560,7 @@ def _read_block(block: str) -> CellGrid | None:
 
 
 def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
-    """Add missing blank cells at the ends of tab-separated lines, from the first line with tabs up to any prose."""
+    """Add missing blank cells at the ends of tab-separated lines; stop at the first line of prose."""
     tabbed = [place for place, row in enumerate(rows) if len(row) > 1]
     if not tabbed or any(len(row) > len(rows[tabbed[0]]) for row in rows):
         return rows
@@ -571,7 +571,7 @@ def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
-    """Read a table whose rules show where the columns begin; a line above a lone rule is the head."""
+    """Read a table whose rules show where columns begin; with fewer than three rules, the head is above the first."""
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[rulers[0]])]
     first = max(0, rulers[0] - 1) if len(rulers) < 3 else rulers[0]
     last = rulers[-1] if len(rulers) > 1 else len(lines)
@@ -615,13 +615,13 @@ def _read_asciidoc(text: str) -> Iterator[CellGrid]:
 def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
     """Read frames as pandas prints them.
 
-    A backslash ends the head of a frame whose other columns follow below. Rows and columns of dots mark omitted data
-    and are removed.
+    If the columns of a frame are printed in several blocks, each head but the last ends with a backslash. Rows and
+    columns of dots mark omitted data and are removed.
 
     Args:
         text: the text that contains the frames.
-        least: the minimum number of spaces between the bodies of two columns; pandas prints two, or one without an
-            index.
+        least: the minimum number of spaces between two columns below their names; pandas prints two, or one if it
+            prints no index.
     """
     tables, continues = list[CellGrid](), False
     for block in _split_blocks(text):
@@ -655,14 +655,14 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
 
 
 def _find_printed_columns(lines: Sequence[str], least: int) -> list[int]:
-    """Find where the columns of a printed frame begin; a minus may replace the second space before a column."""
+    """Find where a printed frame's columns begin; a minus may replace the second space before a negative number."""
     unsigned, head = [MINUS.sub(" ", line) for line in lines], lines[0]
     gaps = set(_find_gaps(unsigned, 2))
-    # pandas aligns to the right, so the name of a column ends where its body ends.
+    # pandas aligns to the right, so a column's name ends at the same position as the values below it.
     ends = {at for at in _find_gaps(unsigned[1:], least) if not head[at : at + 1].strip()}
     starts = [0]
     for at in sorted(gaps | ends):
-        # A part without a column's name belongs to the column on the right, unless this part is the index.
+        # A part of the lines without a name above it belongs to the column on its right, unless the part is the index.
         if head[starts[-1] : at].strip() or starts[-1] in gaps or (len(starts) == 1 and least == 2):
             starts.append(at)
     return starts
@@ -705,7 +705,7 @@ def _find_rows(rows: list[list[str]], delimiter: str) -> list[list[str]]:
     longest: list[list[str]] = []
     for width, series in groupby(rows, key=len):
         run = list(dropwhile(lambda row: _is_prose(row, delimiter), series))
-        # Names in a head are not prose, but most cells of a column may be sentences.
+        # Long names in a head are not prose; long cells below are, unless most cells of their column are long.
         few = 2 * sum(_is_prose(row, delimiter) for row in run) <= len(run)
         while few and run and _is_prose(run[-1], delimiter):
             del run[-1]

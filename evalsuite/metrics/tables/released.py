@@ -41,7 +41,7 @@ SPECIAL = PRESERVING | NOT_TEXT
 
 
 class ReleasedPage:
-    """The parts of a page that the score compares; lxml calls the methods `start`, `end`, `data` and `close`."""
+    """The parts of a page that the H-Score compares; lxml calls the methods `start`, `end`, `data` and `close`."""
 
     def __init__(self, markup: str) -> None:
         # The whitelisted elements in document order: tag, start and end of the element's text within the page's text.
@@ -87,7 +87,7 @@ class ReleasedPage:
     comment = pi = doctype = close
 
     def _end_text(self) -> None:
-        """End a text: join the pieces that no tag separates."""
+        """End the current text, and join its pieces."""
         text = "".join(self._pieces)
         self._pieces.clear()
         if text and not self._hiding:
@@ -110,10 +110,9 @@ class ReleasedPage:
     def write_tag_tree(self) -> str:
         """Return the flattened tag tree of the released script, with one character per tag.
 
-        For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the
-        subtree, and adds a closing tag. So a node's result contains two parts for each child. The first part is the
-        child's tags around the child's result. The second part is the child's result alone, because the child's
-        descendants are also the node's descendants.
+        For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the subtree, and
+        adds a closing tag. Because a child's descendants are also the node's descendants, the result of a node contains
+        each child's result twice: once between the child's tags, and once alone.
         """
         walks: list[list[str]] = [[]]
         lengths = [0]
@@ -134,7 +133,7 @@ class ReleasedPage:
 
 
 def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts of the score for HTML."""
+    """Compute all parts of the H-Score for HTML."""
     predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
     tags = wanted.find_cell_tags()
     cells, wanted_cells = predicted.list_cells(tags), wanted.list_cells(tags)
@@ -148,12 +147,13 @@ def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
 
 LATEX_CONTENT = ("caption_match_score", "data_levenshtein_score", "data_difflib_score")
 LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_rows_match", "num_cols_match")
-# Maximum tokens that pylatexenc may read: `READINGS` per character (1 or 2 are usual), but at least `FEWEST_READINGS`.
+# Maximum tokens that pylatexenc may read: `READINGS` per character (it usually reads 1 or 2 per character), but at
+# least `FEWEST_READINGS`.
 READINGS, FEWEST_READINGS = 20, 50_000
 
 
 class LatexTable(NamedTuple):
-    """The compared parts of a table: rows (blank cells left out), caption, and the text of the column alignment."""
+    """The parts of a LaTeX table that the H-Score compares: rows without blank cells, caption, and column alignment."""
 
     rows: list[list[str]]
     caption: str = "None"
@@ -161,7 +161,7 @@ class LatexTable(NamedTuple):
 
 
 def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts of the score for LaTeX."""
+    """Compute all parts of the H-Score for LaTeX."""
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
         **_make_similarities("alignment", predicted.alignment, wanted.alignment),
@@ -182,8 +182,8 @@ def _read_latex(latex: str) -> LatexTable:
         return LatexTable([])
     if not tabular.nodeargd:
         raise ScoringError(_explain_refusal(latex, "the text ends where a tabular's columns should be"))
-    # The alignment is nearly always empty, because the script skips the group that contains the columns. Characters
-    # remain only if pylatexenc reads another piece as the argument, such as the `[` in `\begin{tabular}[t]{ll}`.
+    # The alignment is nearly always empty, because the script skips the group that contains the columns. The alignment
+    # is not empty if pylatexenc reads another piece as the argument, such as the `[` in `\begin{tabular}[t]{ll}`.
     arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
@@ -193,7 +193,7 @@ def _parse_latex(latex: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
     class BoundedWalker(LatexWalker):  # type: ignore[misc]  # pylatexenc ships no types
-        """Limits the number of token reads, because each level of unclosed arguments doubles this number."""
+        """Limits how many tokens are read, because each level of unclosed arguments doubles the number of reads."""
 
         tokens = FEWEST_READINGS + READINGS * len(latex)
 
@@ -223,7 +223,7 @@ def _get_node_kind(node: Any) -> str:
 
 
 def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
-    """Yield each node twice, on entering and on leaving it; arguments of macros and environments come before bodies."""
+    """Yield each node on entering and on leaving it; arguments of a macro or environment come before its body."""
     unseen = [(node, True) for node in reversed(nodes)]
     while unseen:
         node, entering = unseen.pop()
@@ -288,7 +288,7 @@ LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 
 
 def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts of the score for raw text, each as the mean over the two tables."""
+    """Compute all parts of the H-Score for raw text, each as the mean over the Team and the Player table."""
     scored = []
     for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
         predicted, wanted = map(_read_markdown, sides)
@@ -302,9 +302,9 @@ def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
 def _cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
-    The script searches in the lower-case text but cuts the original text; if lower-casing changes the length
-    (İ), the cuts are wrong. A missing name has the index -1, which is used like any other index. A search from -1 sees
-    only the last character, and a slice that ends at -1 lacks the last character.
+    The released script finds positions in the lower-case text but cuts the original text there; if lower-casing changes
+    the length (as for İ), the cuts are wrong. The position of a missing name is -1, which the script uses like any
+    other: a search from -1 sees only the last character, and a slice up to -1 lacks the last character.
     """
     lower = text.lower()
     team = lower.find("team")
@@ -315,7 +315,7 @@ def _cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_after(text: str, start: int, wanted: str) -> int:
-    # From -1, the script searches only the last character: no name fits there, and a bar there also has the index -1.
+    # A search from -1 sees only the last character: no name fits there, and a bar there also has the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 
@@ -361,7 +361,7 @@ class HScore:
     Attributes:
         content: similarity of the contents, at most 2 (LaTeX: 3).
         format: similarity of the forms, at most 4 (HTML: 3).
-        parts: the terms that add up to content and format, by name; a term can be negative.
+        parts: the terms by name, whose sums are `content` and `format`; a term can be negative.
     """
 
     content: float

@@ -35,7 +35,7 @@ MOST_PAIRS = 2_000
 
 
 def compute_matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float:
-    """Return `SequenceMatcher(None, ...).ratio()`: twice the number of matched elements over the number of all.
+    """Return `SequenceMatcher(None, ...).ratio()`: twice the number of matched elements over both lengths' sum.
 
     The result equals difflib's to the last bit, in less time for long sequences. Two empty sequences give 1.0.
     """
@@ -57,12 +57,12 @@ def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
 
 
 def _limit_frequency(b: Sequence[str]) -> int:
-    # difflib never starts a match at an element that occurs more often in the reference than this limit.
+    # If an element occurs more often in the reference than this limit, difflib never starts a match there.
     return len(b) // 100 + 1 if len(b) >= 200 else len(b)
 
 
 class Matching:
-    """Computes the size of difflib's matching blocks of two sequences."""
+    """Computes how many elements difflib's matching blocks of two sequences contain."""
 
     def __init__(self, a: Sequence[str], b: Sequence[str], frequent: int) -> None:
         self.a, self.b = a, b
@@ -118,7 +118,7 @@ class Matching:
 
 
 def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
-    """Number the elements; `NOT_INDEXED` stands for an element that `b` lacks or contains too often."""
+    """Replace the elements by numbers; an element that `b` lacks or contains too often becomes `NOT_INDEXED`."""
     import numpy as np
 
     numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
@@ -131,7 +131,7 @@ def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[
 
 
 def _measure_equality(limit: int, equal: Callable[[int, int], bool]) -> int:
-    """Measure how far two sequences are equal, in steps that double and then halve, because long slices are fast."""
+    """Count equal elements from the start by comparing slices, first of doubling, then of halving length, for speed."""
     size, step = 0, 1
     while step:
         end = min(size + step, limit)
@@ -147,7 +147,7 @@ NOT_INDEXED = -1
 
 
 class SubstringNames:
-    """Numbers of all substrings whose length is a power of two; equal substrings of both sequences have equal numbers.
+    """Gives numbers to all substrings whose length is a power of two; equal substrings have equal numbers.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). An element with the number
     `NOT_INDEXED` equals no other element.
@@ -163,10 +163,10 @@ class SubstringNames:
         self.names: list[NDArray[np.int64]] = [both]
 
     def find_longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
-        """Return the length of the longest runs of equal items within two index ranges, and where these runs start.
+        """Find the longest runs of equal items within two index ranges; return their length and where they start.
 
-        Each start in the first sequence comes with all starts of the same run in the second sequence, in ascending
-        order. Without equal items, the length is 0.
+        For each start in the first sequence, all starts of the same run in the second sequence are returned, in
+        ascending order. Without equal items, the length is 0.
         """
         import numpy as np
 
@@ -197,7 +197,7 @@ class SubstringNames:
         )
 
     def _name_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Number all substrings of a length that start in a range, by two overlapping shorter substrings."""
+        """Number all substrings of a length that start in a range, by the numbers of two overlapping shorter ones."""
         power = length.bit_length() - 1
         names, shift = self._name_powers(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]

@@ -43,7 +43,7 @@ VERSION = 14  # Version of the score's definition, increased whenever a score ca
 
 @dataclass(frozen=True)
 class TableMatch:
-    """Both sides of a comparison, with the alignment of their tables and cells."""
+    """The predicted and the wanted tables, with the alignment of tables and cells."""
 
     predicted: MarkupReading
     wanted: MarkupReading
@@ -52,17 +52,17 @@ class TableMatch:
 
     @cached_property
     def facts(self) -> tuple[FormFact, ...]:
-        """The checklist of form."""
+        """Statements about the reference's layout and markup, checked on the prediction."""
         return make_form_facts(self.predicted, self.wanted, self.content)
 
     @property
     def form(self) -> float:
-        """The share of fulfilled facts of form, halved for broken markup."""
+        """The share of fulfilled `facts`, halved for broken markup."""
         return self._share_fulfilled(self.facts)
 
     @property
     def printed_form(self) -> float:
-        """The share of fulfilled facts of form among those that every markup can express; halved for broken markup."""
+        """The share of fulfilled `facts` that every kind of markup can express, halved for broken markup."""
         return self._share_fulfilled([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
     def _share_fulfilled(self, facts: Sequence[FormFact]) -> float:
@@ -86,16 +86,18 @@ class TableScore:
     """A table score.
 
     Attributes:
-        value: the score in [0, 1], content * (3 * content + form) / 4. Here, form counts only facts that are visible in
-            the printed table. So form without content scores 0, and half of the content scores less than 0.5.
-        content: the F1 of aligned cells compared by value, in [0, 1]; a value under the name of another row or column
-            counts two thirds.
-        form: the share of facts of form (statements about the reference's layout and markup) that the prediction
-            fulfils, over all tables, in [0, 1]; broken markup halves the share.
-        parts: precision, recall and F1 of cells with equal values, then each fact of form, by name.
-        facts: the checklist from which `form` is computed.
+        value: the score in [0, 1], content * (3 * content + form) / 4, where form counts only facts that are visible in
+            the printed table. A table with the right form but no right content scores 0; half of the content scores
+            less than 0.5.
+        content: the F1 of aligned cells, in [0, 1]; a right value in a row or column with another's name counts two
+            thirds.
+        form: the share, in [0, 1], of statements about the reference's layout and markup that are also true of the
+            prediction; broken markup halves the share.
+        parts: precision and recall of cells, the F1 of cells with equal values, then the fulfilled share of each kind
+            of statement in `facts`.
+        facts: the statements about the reference's layout and markup, from which `form` is computed.
         signature: a line that identifies the computation; cite this line with the score.
-        match: the comparison from which the scores are computed.
+        match: the aligned tables from which the scores are computed.
     """
 
     value: float
@@ -120,16 +122,16 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that lower the content score, except blank cells of rows and columns that only one side has."""
+        """The cells that lower the content score, but not blank cells of rows and columns that only one side has."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
-        """The compared cells by table and row; rows and columns of only one side are included at their positions."""
+        """The compared cells by table and row, including rows and columns that only one side has."""
         return [_compare_pair(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
-        """Write the score, the checklist of form and the diff of the cells for a terminal."""
+        """Write the score, the statements about form and the differing cells for a terminal."""
         from tabulate import tabulate
 
         lines = [f"table score {self.value:.3f}   content {self.content:.3f}   form {self.form:.3f}", ""]
@@ -177,7 +179,7 @@ def table_score(
         column_order: whether columns must be in the reference's order.
 
     Raises:
-        ScoringError: the reference contains no readable table, or exceeds these limits.
+        ScoringError: the reference contains no readable table, or has more than a million characters or 100,000 cells.
         ValueError: the format is unknown.
         TypeError: the prediction or the reference is neither a text nor a table.
     """
@@ -244,7 +246,7 @@ def match_tables(
     row_order: bool = True,
     column_order: bool = True,
 ) -> TableMatch:
-    """Read both sides, align tables, rows and columns, and return the best-scoring of the possible readings.
+    """Read the prediction in each possible markup, align it with the reference, and return the best-scoring reading.
 
     The arguments are those of `table_score`.
     """
@@ -307,9 +309,9 @@ PAGE = """\
 
 @dataclass(frozen=True, slots=True)
 class ComparedCell:
-    """A cell position in one or two tables."""
+    """A position of the compared tables, with the predicted and the wanted cell."""
 
-    # How the cell is shown; `missing` and `surplus` mean that only one side has the cell's row or column.
+    # How the cell is shown. With `missing` and `surplus`, only one side has the cell's row or column.
     state: CellState
     verdict: CellVerdict  # The result of comparing the cell with the wanted cell.
     predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
@@ -345,7 +347,7 @@ def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
 
 
 def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[Place]:
-    """Yield the lines of both sides in the wanted order; a line without a partner precedes the next aligned line."""
+    """Yield the aligned and unaligned lines in the wanted order; an unaligned line precedes the next aligned line."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
     for there in range(other):
@@ -395,7 +397,7 @@ def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
 
 
 def replace_control_characters(text: str) -> str:
-    """Replace characters that control a terminal or the direction of text by spaces, and shorten a long text."""
+    """Shorten a long text, and replace characters that control a terminal or the text direction by spaces."""
     return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
 
