@@ -8,8 +8,8 @@
     def test_capitals(scores):
         assert scores["exact_match"] == 1.0
 
-The names are declared in `__init__.pyi` and imported on first use, so that an idle plugin does not slow down a test
-suite. All other names are in namespaces: `solvers`, `scorers`, `judges`, `tools`, `applications`, `content`, `models`,
+`__init__.pyi` declares the names; each is imported on first use, so that an idle plugin does not slow down a test
+suite. Other names are in namespaces: `solvers`, `scorers`, `judges`, `tools`, `applications`, `content`, `models`,
 `case_metrics`, `reports`, `results`, `protocols`, `errors`, `metrics`, `stats`, `sandbox`.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m evalsuite` is the command `evalsuite`."""
+"""Let `python -m evalsuite` run the command `evalsuite`."""
 
 import sys
 

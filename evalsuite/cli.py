@@ -17,7 +17,7 @@ from evalsuite.core.option_values import split_help_table
 class CommandForm(NamedTuple):
     """A subcommand such as `gate`, or a second-level subcommand such as `gate attack`."""
 
-    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; also the command's former name.
+    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; the command itself was once called NAME.
     summary: str  # What the command does, in one line.
     takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
@@ -138,7 +138,7 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def make_form_parser(name: str, word: str = "") -> argparse.ArgumentParser:
-    """Make the parser of one form of a command."""
+    """Make the parser of a command, or of one of its second-level subcommands."""
     forms = COMMANDS[name]
     summary = forms[word].summary
     parser = argparse.ArgumentParser(

@@ -1,4 +1,4 @@
-"""The exceptions of evalsuite, for `except` in code of your own."""
+"""The exceptions of evalsuite, which a user's code may catch."""
 
 from evalsuite.core.errors import (
     BackendUnavailable,

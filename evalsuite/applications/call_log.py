@@ -1,4 +1,4 @@
-"""The calls and spans of one case, from which its transcript is made."""
+"""Collects one case's calls and spans, and makes the case's transcript from them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class TraceSpan:
     """One OpenTelemetry span: a step of an application."""
 
     begin: int  # The span's start in nanoseconds since 1970.
-    event: Mapping[str, Any]  # The span as an event of a transcript, without the field `begin`.
+    event: Mapping[str, Any]  # The span as an event of a transcript; the event still lacks the field `begin`.
     call: LoggedCall | None  # The model call that the span describes.
-    executed: tuple[Mapping[str, Any], str] | None = None  # Arguments and result of the tool that the span describes.
-    answer: str | None = None  # The returned text of the agent that the span describes.
+    executed: tuple[Mapping[str, Any], str] | None = None  # A tool's arguments and result, if the span has them.
+    answer: str | None = None  # The text that an agent returned, if the span describes an agent.
 
 
 @dataclass(slots=True)
@@ -47,16 +47,16 @@ class _Conversation:
     """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
-    # The keys (see `_make_message_key`) of the messages in the last call, without the reply.
+    # The keys (see `_make_message_key`) of the messages in the last request, without the reply.
     keys: list[object] = field(default_factory=list)
     # Indices of the model's replies whose text the application changed when it sent them again.
     rewritten: set[int] = field(default_factory=set)
 
     def count_known_messages(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
-        """Count the request's messages that belong to this conversation; also tell whether the last reply is unchanged.
+        """Count the request's messages that this conversation already has; also tell if its last reply is unchanged.
 
         The count is 0 if the request does not continue this conversation. An application may change a reply's text, as
-        smolagents does; the new text must contain the old text and the ids of the reply's tool calls.
+        smolagents does. The new text must contain the old text and the ids of the reply's tool calls.
         """
         place, reply = len(self.keys), self.messages[-1]
         if keys[:place] != self.keys or len(keys) == place:
@@ -87,26 +87,26 @@ class CallLog:
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
     # Errors of calls that failed permanently, by sequence number. A case with a failed call has no valid score.
     failures: dict[int, Exception] = field(default_factory=dict)
-    # Counter that gives each call its sequence number, in the order of sending.
+    # Numbers the calls in the order of sending.
     numbers: Iterator[int] = field(default_factory=partial(itertools.count, 1))
     faults: list[str] = field(default_factory=list)  # The faults that were injected into the case's calls.
     spans: list[TraceSpan] = field(default_factory=list)  # The spans that the application itself reported.
-    # The request fields that the application sent and the model did not receive.
+    # The request fields that the application sent but that did not reach the model.
     left_out: set[str] = field(default_factory=set)
 
     @property
     def failure(self) -> Exception | None:
-        """The failure of the earliest sent call; the failures of parallel calls arrive in another order in a replay."""
+        """The failure of the call that was sent first, because parallel calls may fail in another order in a replay."""
         return self.failures[min(self.failures)] if self.failures else None
 
     def add(self, call: LoggedCall) -> None:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete(self, transcript: Transcript) -> Transcript:
-        """Add the spans to a transcript; if it has neither messages nor events, make them from the logged calls.
+        """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
 
-        If no calls were logged, use the calls that the spans describe. The fact `left_out` names the fields that were
-        not sent to the model.
+        If no calls were logged, use the calls that the spans describe. Name the request fields that were not sent to
+        the model in the fact `left_out` (an entry in the transcript's `facts`).
         """
         if self.left_out:
             facts = {**transcript.facts, "left_out": ", ".join(sorted(self.left_out))}
@@ -170,10 +170,10 @@ class CallLog:
                 yield _make_call_event(turn, tool_call, result)
 
     def _find_later_result(self, turn: int, made: ToolCall) -> str:
-        """Find a tool call's result in any later request, because a changed system prompt begins a new conversation.
+        """Search all later requests for a tool call's result, because a new system prompt starts a new conversation.
 
-        The result is taken from the first request that contains a result with the call's id. Ids may repeat: the
-        request's last result with the id counts, unless another call used the id before it.
+        The first request that has a result with the call's id decides. If several results in that request have this id,
+        the last one counts, unless another call with the id precedes it.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True
@@ -203,7 +203,7 @@ def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[Trace
 
 
 def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """Compare the names and the parsed arguments of two tool calls, because an application may reformat arguments."""
+    """Compare two tool calls by name and parsed arguments, because an application may reformat arguments."""
     return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
 
 
@@ -231,5 +231,5 @@ def _parse_arguments(arguments: str) -> dict[str, Any] | None:
 
 
 def _make_message_key(message: Message) -> object:
-    """Return the parts of a message that stay the same when an application sends it again."""
+    """Return those parts of a message that stay the same when an application sends the message again."""
     return (message.role, message.content.strip(), message.tool_call_id, tuple(call.id for call in message.tool_calls))

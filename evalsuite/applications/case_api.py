@@ -58,14 +58,15 @@ class CaseApi:
         self._stores = stores  # Whether responses are stored, so that later requests may refer to them by id.
         # Names of request fields that were not sent to the model.
         self._left_out = set() if left_out is None else left_out
-        self._find = find or (lambda _: model)  # Function that returns the model for a requested model name.
+        self._find = find or (lambda _: model)  # Finds the model for the model name in a request.
         self._answers = answers
         self.spans: SpanCollector | None = None  # Receives the application's spans.
-        # Conversations so far, without instructions, by response id, for requests with `previous_response_id`.
+        # Earlier conversations (without instructions) by response id; a request with `previous_response_id` continues
+        # one.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
-        """Answer one HTTP request, errors included; an exception is raised only if the call is cancelled."""
+        """Answer one HTTP request; errors become answers, and only a cancelled call raises an exception."""
         try:
             path, _, query = path.partition("?")
             if self.spans is not None and (method, path) == ("POST", "/traces"):
@@ -101,7 +102,7 @@ class CaseApi:
         return self._answers
 
     async def _call_model(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
-        """Call the model that the request names; return its completion and the model's name for the client."""
+        """Call the model that the request names; return the completion and the model's name for the client."""
         name = str(named or self._model.name)
         self._left_out.update(asked.left_out)
         return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name

@@ -31,14 +31,14 @@ _making = threading.Lock()
 
 
 class CaseModel(ModelHandle):
-    """The model of one case; it logs every call. Applications may call it on event loops of their own.
+    """The model of one case; it logs every call. An application may call this model from event loops of its own.
 
     Attributes:
         log: the case's model requests and answers.
         effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
-        models: maps the names that an application requests to model names; if empty, this model answers all requests.
-        faults: the faults to inject; None means no faults, as for simulators and judges.
+        models: the model for each name that an application may request; if empty, this model answers all requests.
+        faults: the faults to inject into the calls; None for models without faults, such as simulators and judges.
     """
 
     _asker: CaseAsker
@@ -64,7 +64,7 @@ class CaseModel(ModelHandle):
             self._loop = asyncio.get_running_loop()
 
     async def _call_on_own_loop(self, call: Coroutine[Any, Any, T]) -> T:
-        """Await a call on the loop of the case, because clients of model servers work on one loop only."""
+        """Await a call on the case's event loop, because a client of a model server works on one loop only."""
         return await await_on_loop(call, self._loop or asyncio.get_running_loop())
 
     async def chat(
@@ -83,7 +83,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send_request(self, request: Request) -> Completion:
-        # The case still runs, so the application cancelled these calls; store them as outcomes.
+        # Store these calls as cancelled: the case still runs, so the application itself cancelled them.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
@@ -106,7 +106,7 @@ class CaseModel(ModelHandle):
 
         Args:
             texts: the texts to embed.
-            name: name of an embedding model at this model's address; None means this model.
+            name: the name of another embedding model at the same address; None means this model.
             params: further parameters.
         """
         # The run's generation parameters apply to chat only, not to embeddings.
@@ -122,10 +122,11 @@ class CaseModel(ModelHandle):
             return completion
 
     def find_model(self, name: str) -> CaseModel:
-        """Return the model that an application's request names; the model's calls are added to this object's log.
+        """Return the model that an application's request names; it adds its calls to the log of this model.
 
         Raises:
-            SettingsError: `application(models=...)` lacks the name; the case also fails with this error.
+            SettingsError: `application(models=...)` lacks the name. The case fails even if the application handles this
+                error.
         """
         if not self.models:
             return self
@@ -188,9 +189,9 @@ class CaseModel(ModelHandle):
             listener.close(endpoint)
 
     async def finish(self) -> None:
-        """Close the endpoints, and store the requests that the case itself cancelled; called at the end of the case."""
+        """Close the endpoints, and store the requests that the case cancelled; call this when the case ends."""
         self.close_endpoints()
-        # Give the event loop one turn, in which cancelled calls receive their cancellation.
+        # Let the event loop run once, so that cancelled calls receive their cancellation.
         await asyncio.sleep(0)
         await self._store_cancelled()
 
@@ -202,7 +203,7 @@ class CaseModel(ModelHandle):
 
     @property
     def is_finished(self) -> bool:
-        """Whether all endpoints are closed and all cancelled calls are stored, so that `finish` has nothing to do."""
+        """Whether `finish` has nothing to do: all endpoints are closed and all cancelled calls are stored."""
         return not (self._endpoints or self.meter.cancelled)
 
 
@@ -268,7 +269,7 @@ class BlockingModel:
         return self._model.open_endpoint_on(self._loop)
 
     def finish(self) -> None:
-        """Close the endpoints, and store the cancelled requests; called at the end of the test."""
+        """Close the endpoints, and store the cancelled requests; call this method at the end of the test."""
         if not (self._model.is_finished or self._loop.is_closed()):
             self._wait_for(self._model.finish())
 

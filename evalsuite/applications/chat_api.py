@@ -47,7 +47,7 @@ class HttpAnswer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the HTTP headers; `x-should-retry` stops clients from retrying, because the gateway retries."""
+        """Return the HTTP headers; `x-should-retry` stops clients from retrying, because the gateway itself retries."""
         return {"Content-Type": self.content_type, "x-should-retry": "false"}
 
 
@@ -98,7 +98,7 @@ def refusal(name: str, value: Any) -> BadRequest:
 
 
 def join_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
-    """Make the arguments of a `Message`: the parts joined as lines or, if a part is not text, the parts themselves."""
+    """Make the arguments of a `Message`: join the parts as lines of text, or keep the parts if any is not text."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
     return {"parts": parts}
@@ -129,12 +129,12 @@ NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """The parsed content of an API request."""
+    """A request to the chat completions API, parsed."""
 
     messages: tuple[Message, ...]
     tools: tuple[Mapping[str, Any], ...]  # Tools on offer, in the OpenAI format.
     params: Mapping[str, Any]
-    # Request fields about effort, thoughts or caches, which are not sent to a chat model.
+    # Request fields about effort, thoughts or caches, which are not passed on to the model.
     left_out: tuple[str, ...] = ()
 
 
@@ -234,12 +234,12 @@ def encode_logprobs(completion: Completion) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """The parsed content of an API request."""
+    """A request to the embeddings API, parsed."""
 
     model: str  # The model's name in the application's request.
     texts: tuple[str, ...]  # The texts to embed, in order.
     params: Mapping[str, Any]  # Further parameters (`dimensions`).
-    as_base64: bool  # Whether the client requests vectors as base64, not as lists of numbers.
+    as_base64: bool  # Whether the client wants the vectors in base64; otherwise they are lists of numbers.
 
 
 def parse_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:

@@ -20,7 +20,7 @@ KEY = "the-gateway-holds-the-key"
 
 
 class _ApiTransport:
-    """Passes requests to the event loop in which the model runs."""
+    """Passes requests from a client to the event loop in which the model runs."""
 
     def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api, self._loop = api, loop
@@ -28,7 +28,7 @@ class _ApiTransport:
     async def _answer_request(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
         """Answer within the caller's time limit, set by `with_options(timeout=...)`.
 
-        The limit is measured on the model's loop, so that a request that timed out was always counted.
+        Measure the time limit on the model's loop, so that a request that timed out has been counted there.
         """
         seconds: float | None = request.extensions.get("timeout", {}).get("read")
         path = request.url.path.removeprefix("/v1")
@@ -51,7 +51,7 @@ class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
     """The transport of an `OpenAI` client, for any thread except the event loop's."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request; cancel the request after its time-out."""
+        """Answer one request; cancel the request if the client's time limit passes."""
         if self._is_on_loop():
             raise SolverError(
                 "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
@@ -67,9 +67,10 @@ class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
 
 
 class _AsyncClient(AsyncOpenAI):
-    """Sends parallel requests in the order of the calls, so that a replay gives each call its own answer again.
+    """Sends parallel requests in the order of their calls, so that each call gets the same answer in a replay.
 
-    The package's client would first look up the platform in a thread per request, so requests could overtake others.
+    The openai package's client looks up the platform in a thread before each request, so that requests may overtake
+    each other.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -19,19 +19,19 @@ T = TypeVar("T")
 
 
 def effect(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate an application's function, so that replayed and resumed cases do not run it again.
+    """Decorate an application's function, so that replays and resumed runs do not call it again.
 
-    Replayed and resumed cases get the stored result. A stored result is also used for a call inside an interrupted tool
-    or decorated function. Outside of a case's solver, the function runs normally. Calls are matched by the order of
-    their start, so parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so
-    the call is repeated.
+    A replayed or resumed case gets the stored result instead of a call. If a tool or decorated function was
+    interrupted, it runs again, but calls within it that ended get their stored results. Outside of a case's solver, the
+    decorated function runs as if undecorated. Calls are matched by the order of their start, so parallel calls must
+    start in a fixed order. If a call raises an exception, no result is stored, so the call is repeated.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.
 
     Raises:
-        SolverError: an argument or the result is not JSON data, or a plain function was called where it would block
-            the event loop.
+        SolverError: an argument or the result is not JSON data, or a call of a plain function would block the event
+            loop.
         ReplayMiss: a replay calls the function with other arguments or in another order than the run.
         RunError: the journal cannot be used.
     """

@@ -1,7 +1,7 @@
-"""A loopback address for programs in any language: one listener per process, one secret path per case.
+"""An address on loopback for programs in any language; each process has one listener, each case a secret path.
 
-Each process that runs cases has its own listener, because a remote worker's programs reach only their own host.
-Requests to the listener go to the run's gateway like all other calls.
+Each process that runs cases has its own listener, because a remote worker's programs reach only their own host. The
+listener sends requests through the run's gateway, like all other calls.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Endpoint:
             **os.environ,
             # Older OpenAI clients read the base URL from `OPENAI_API_BASE`.
             **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), self.base_url),
-            # Anthropic's and Gemini's clients add the API's version to the base URL themselves.
+            # Leave out the API's version, because the clients of Anthropic and Gemini add it to the base URL
+            # themselves.
             **dict.fromkeys(("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), self.base_url.removesuffix("/v1")),
             **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"), self.api_key),
             **dict.fromkeys(("NO_PROXY", "no_proxy"), direct),
@@ -69,9 +70,9 @@ class LoopbackServer:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._apis: dict[str, CaseApi] = {}
-        # Tasks of requests that are being answered, by the secret of the case.
+        # Tasks that answer requests, by the secret of their case.
         self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
-        # Bind the socket now, because callers need the address; early connections wait in the queue.
+        # Bind the socket now, because callers need its port; connections before the listener starts wait in the queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
         self._started: asyncio.Task[None] | None = None
@@ -101,7 +102,7 @@ class LoopbackServer:
         return Endpoint(base_url, token, api.spans.variables(base_url) if api.spans else {})
 
     def close(self, endpoint: Endpoint) -> None:
-        """Close a case's address and cancel its unanswered requests; the listener stays open for the next case."""
+        """Close a case's address and cancel its unanswered requests; the listener stays open for later cases."""
         self._apis.pop(endpoint.api_key, None)
         for task in self._answering.pop(endpoint.api_key, ()):
             if task is not None:
@@ -153,7 +154,7 @@ _making = threading.Lock()
 
 
 def get_listener(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
-    """Return the loop's listener; the first call, from any thread, makes the listener."""
+    """Return the loop's listener, which the first call makes; any thread may call this method."""
     with _making:
         if loop not in _listeners:
             _listeners[loop] = LoopbackServer(loop)

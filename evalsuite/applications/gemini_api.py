@@ -1,4 +1,4 @@
-"""Gemini's generateContent API of a case's endpoint; the model is called through chat completions.
+"""Gemini's generateContent API at a case's endpoint; each request becomes one of the chat completions API.
 
 Source: the Gemini API reference, "Generating content" and "Function calling".
 """
@@ -65,7 +65,7 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that have a value under camelCase names, because clients may also send `snake_case`."""
+    """Return the non-empty fields, with their names in camelCase, because clients may also send `snake_case`."""
     return {
         re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
         for name, value in mapping.items()
@@ -74,7 +74,7 @@ def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Convert Gemini's contents to messages; a result without an id belongs to the function's oldest open call."""
+    """Convert Gemini's contents to messages; a result without an id answers the same function's oldest open call."""
     open_calls: dict[str, list[str]] = defaultdict(list)
     for place, content in enumerate(contents):
         parts = [_to_camel_case(part) for part in content["parts"]]
@@ -105,7 +105,7 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 
 
 def _format_function_result(response: Any) -> str:
-    """Write a function's result as text; unwrap a plain result that the client wrapped in an object with one field."""
+    """Write a function's result as text; unwrap a plain result that the client put in an object with one field."""
     match response:
         case {"result": value} | {"output": value} if len(response) == 1:
             return value if isinstance(value, str) else dumps(value)
@@ -141,7 +141,7 @@ def _read_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _lower_types(schema: Any) -> Any:
-    """Convert Gemini's variant of a JSON schema, whose type names are in capitals."""
+    """Convert a JSON schema from Gemini's variant, in which type names are in capitals."""
     written = _to_camel_case(schema)
     for name, value in written.items():
         if name == "type":
@@ -189,7 +189,7 @@ def _read_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_generation(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer; its id contains `number`, the answer's ordinal within the case.
+    """Make the whole answer; its id contains `number`, which counts the answers of the case.
 
     Raises:
         BadRequest: the model called a function with arguments that are not a JSON object.

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API of a case's endpoint; the model is called through chat completions.
+"""Anthropic's Messages API at a case's endpoint; each request becomes one of the chat completions API.
 
 Source: the Anthropic API reference, "Messages" and "Streaming Messages".
 """
@@ -130,7 +130,7 @@ def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def make_message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer; its id contains `number`, the answer's ordinal within the case.
+    """Make the whole answer; its id contains `number`, which counts the answers of the case.
 
     Raises:
         BadRequest: the model called a tool with arguments that are not a JSON object.

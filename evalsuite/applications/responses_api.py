@@ -1,4 +1,4 @@
-"""The Responses API of a case's endpoint; requests are converted to chat completions if the server lacks this API.
+"""The Responses API of a case's endpoint; if the model's server lacks this API, requests become chat completions.
 
 Source: the OpenAI API reference, "Create a model response" and "Streaming events" of the Responses API.
 """
@@ -19,7 +19,7 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # `CaseApi` itself stores responses, and copies a request's metadata into the answer.
+        # Leave out the fields that `CaseApi` handles: it stores responses itself, and copies metadata into the answer.
         *("store", "metadata"),
     }
 )
@@ -79,7 +79,7 @@ def keep_request(body: Mapping[str, Any], before: Sequence[Message], overrides: 
 
 
 def _convert_unknown_item(item: Any) -> Any:
-    """Convert an unknown item to a message with its JSON, and a thought to None; return other items unchanged."""
+    """Convert a thought to None, and an item of unknown type to a message with its JSON; keep other items."""
     if isinstance(item, Mapping) and item.get("type") == "reasoning":
         return None
     try:
@@ -239,7 +239,7 @@ def _make_tool_choice(choice: Any) -> Any:
 
 
 def make_response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer; its id contains `number`, the answer's ordinal within the case."""
+    """Make the whole answer; its id contains `number`, which counts the answers of the case."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
     response = {

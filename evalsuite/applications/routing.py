@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
 KEYS = ("authorization", "x-api-key", "x-goog-api-key")
-LIBRARIES = ("httpx", "httpx2")  # HTTP libraries of the providers' clients; Gemini's client prefers aiohttp.
+LIBRARIES = ("httpx", "httpx2")  # HTTP libraries that providers' clients use; Gemini's may use aiohttp instead.
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ _patching = threading.Lock()
 
 @contextmanager
 def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
-    """Redirect (or only count) model calls that clients make in this context, and in threads that copy this context."""
+    """Redirect (or only count) model calls that clients make in this context, or in threads with a copy of it."""
     with _patching:
         for name in LIBRARIES:
             if name in sys.modules or (endpoint is not None and find_spec(name)):
@@ -53,7 +53,7 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
 
 
 def _patch_transports(library: Any) -> None:
-    """Wrap the transports of a library once; outside of a case, the transports behave as before."""
+    """Wrap a library's transports, unless this was done before; outside of a case, the transports behave as before."""
     if library.HTTPTransport.handle_request.__module__ == __name__:
         return
     send, send_async = library.HTTPTransport.handle_request, library.AsyncHTTPTransport.handle_async_request
@@ -75,7 +75,7 @@ def _patch_transports(library: Any) -> None:
 
 
 def _redirect_request(library: Any, request: Any) -> bool:
-    """Redirect a model request to the case's endpoint, and hide the user's key; return false for other requests."""
+    """Redirect a model request to the case's endpoint, without the user's key; return False for other requests."""
     address = _find_gateway_address(request.url.host, request.url.raw_path.decode("ascii"))
     if address is None:
         return False
@@ -99,7 +99,7 @@ def _find_gateway_address(host: str | None, path: str) -> str | None:
 
 
 def _patch_aiohttp(library: Any) -> None:
-    """Wrap aiohttp's request method once, as `_patch_transports` wraps the transports of httpx."""
+    """Wrap aiohttp's request method, unless this was done before, because aiohttp has no transports to wrap."""
     send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
     if send.__module__ == __name__:
         return

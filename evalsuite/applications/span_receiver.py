@@ -96,7 +96,7 @@ class SpanCollector:
 
     @contextmanager
     def collect_from_process(self) -> Iterator[None]:
-        """Collect the spans of this trace that end in this process; new spans in this context belong to the trace."""
+        """Collect this trace's spans that end in this process; spans that begin within this context join the trace."""
         from opentelemetry.context import attach, detach
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
@@ -116,7 +116,7 @@ _collectors: dict[int, SpanCollector] = {}  # The collectors of this process by 
 
 
 def _patch_span_end() -> None:
-    """Wrap `Span.end` of the SDK once, because an application may have any number of tracer providers."""
+    """Wrap the SDK's `Span.end`, if it is not wrapped yet, because an application may have several tracer providers."""
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
     from opentelemetry.sdk.trace import Span
 
@@ -128,7 +128,7 @@ def _patch_span_end() -> None:
         end_span(self, end_time)
         collector = _collectors.get(self.get_span_context().trace_id)
         if collector is not None:
-            # Ignore the error now, because the collector raises it after the application has answered.
+            # Suppress the error here, because the collector keeps it and raises it after the application has answered.
             with suppress(BadRequest):
                 collector.receive(encode_spans([self]).SerializeToString())
 

@@ -1,6 +1,6 @@
 """Reads OpenTelemetry spans by the conventions of GenAI and OpenInference, and LangSmith's span kinds.
 
-The same code reads recorded traces, which are scored later, and spans that an application reports during a run.
+The same code reads recorded traces that are scored later, and spans that an application reports during a run.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ EXECUTION_VALUES = {
 """Attributes that hold arguments and results, by operation; spans of other operations repeat messages in them."""
 ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""
-LONGEST_NAME = 200  # Maximum characters of a name in a span: its own name, its operation, a tool or an agent.
-LATEST = 2**64  # Upper bound of times in nanoseconds since 1970, which is OTLP's unit.
+LONGEST_NAME = 200  # Maximum characters of a name in a span, such as the name of its operation, tool or agent.
+LATEST = 2**64  # Upper bound of times, in nanoseconds since 1970 (OTLP's unit); later times are refused.
 
 
 def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the spans of one OTLP export as JSON data for `read_span`."""
+    """Yield each span of one OTLP export as JSON data, which `read_span` can read."""
     for resource in item["resourceSpans"]:
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
@@ -63,7 +63,7 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def read_span(plain: Mapping[str, Any]) -> TraceSpan:
-    """Convert the JSON data of one span, as yielded by `list_spans`."""
+    """Convert one span from the JSON data that `list_spans` yields."""
     attributes = plain["attributes"]
     operation = _find_operation(attributes)
     event = {
@@ -93,7 +93,7 @@ def _find_operation(attributes: Mapping[str, Any]) -> str:
 
 
 def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the arguments and result of a tool's span; arguments that are not an object become empty."""
+    """Return the arguments and result of a tool's span; an empty object replaces arguments of another type."""
     given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
     result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
     with suppress(ValueError):
@@ -220,6 +220,6 @@ def _read_numbered_messages(attributes: Mapping[str, Any], prefix: str) -> list[
 
 
 def _join_texts(message: Mapping[str, Any]) -> str:
-    """Join the texts of a message that consists of numbered contents."""
+    """Join the text contents of a message whose contents are numbered attributes."""
     contents = (name.split(".") for name in message if name.endswith(".message_content.text"))
     return "\n".join(str(message[".".join(name)]) for name in sorted(contents, key=lambda name: int(name[1])))

@@ -32,7 +32,7 @@ name=RUN             a run's name or folder, or `last`
 
 
 def _split_table(table: str) -> dict[str, tuple[list[str], str, str]]:
-    """Map each argument's name to flags, placeholder and help; a line without help may name several arguments."""
+    """Map each argument's name to its flags, placeholder and help; a line without help may name several arguments."""
     found = {}
     for words, text in split_help_table(table):
         for spec in [words] if text else words.split():
@@ -48,15 +48,16 @@ _SHARED_DETAILS = {"reports": Path("reports"), "code": Path, "to": Path, "html":
 
 
 def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequence[str] = (), **details: Any) -> None:
-    """Add the arguments that a table describes, one per line; a text after an empty line becomes the epilog.
+    """Add a table's arguments to a parser, one argument per line; text after an empty line becomes the parser's epilog.
 
-    A line consists of an argument's flags and placeholder, two spaces or more, and the help, which may continue on
-    indented lines. `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`, `*` and
-    `+` mean the same as in argparse; an option with `*` may be repeated. An option without a placeholder is a switch.
+    A line consists of an argument's flags and placeholder, at least two spaces, and the help. Help may continue on
+    indented lines. A prefix `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`,
+    `*` and `+` mean the same as in argparse; an option with `*` may be repeated. An option without a placeholder is a
+    switch.
 
     Args:
         required: the names of options that must be given.
-        details: the default value, the type, a pair (type, default) or a list of choices, by the argument's name.
+        details: maps an argument's name to a default value, a type, a pair (type, default) or a list of choices.
     """
     entries, _, epilog = cleandoc(table).partition("\n\n")
     parser.epilog = " ".join(epilog.split()) or parser.epilog

@@ -48,7 +48,7 @@ def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_attack(options: argparse.Namespace) -> int:
-    """Print each fault and the exit status that the fault causes."""
+    """Print each injected fault and the exit status with which the suite then ends."""
     import pytest
 
     from evalsuite.plugin.mutants import MUTANTS
@@ -71,7 +71,7 @@ def run_attack(options: argparse.Namespace) -> int:
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
             status, verdict = attack.run_suite(name, attack.make_arguments(name, mutant))
-            # A session that pytest itself broke off shows nothing about the gates.
+            # If pytest itself broke off the session, the exit status shows nothing about the gates.
             survivors += status in {0, pytest.ExitCode.INTERNAL_ERROR}
             told = {0: "STAYS GREEN", pytest.ExitCode.INTERNAL_ERROR: "NOT TESTED, because the session broke off"}.get(
                 status, f"red ({status}): {verdict}"
@@ -93,7 +93,7 @@ class _AttackReplays:
     scratch: Path
 
     def is_applicable(self, name: str) -> bool:
-        """Tell whether a fault applies: some faults need wrong answers, gates on a metric, or several cases."""
+        """Tell whether a fault fits the run: some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if name == "mistyped":
             return any(gate.metric != "*" for gate in read_gates(self.run_))
@@ -103,13 +103,13 @@ class _AttackReplays:
         return len(rows) > 1
 
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the session's arguments for a fault: the fault's options and, for the fault `chosen`, a case's id."""
+        """Make the pytest arguments that inject a fault; the fault `chosen` also needs the id of one case to run."""
         if name == "mistyped":
             return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in read_gates(self.run_))
         return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
 
     def run_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
-        """Run the suite on the run's stored answers; return the exit status and the verdict."""
+        """Replay the run's stored answers through the suite; return the exit status and the first reason for it."""
         chosen = any("::" in argument for argument in arguments)
         suite = [] if chosen else self.suite or self._list_paths()
         label = name or "unchanged"
@@ -121,12 +121,12 @@ class _AttackReplays:
             *suite,
         ]
         if not self.suite and Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
-            # Ignore the folder of runs, because it may contain test files that came with a run and nobody named.
+            # Ignore the folder of runs, because a run may bring test files that the user did not name.
             command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._encode_fault(name))} if name else {}
         ended = run_program(command, {**os.environ, **fault})
         if name == "sharded" and not ended.returncode:
-            # A shard's session is always green, because gates are decided on the joined run.
+            # The session of one shard is always green, because gates are decided only after the shards are joined.
             gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
             ended = run_program(gate, {**os.environ})
         summary = RunFolder(self.scratch / label).summary()
@@ -135,7 +135,7 @@ class _AttackReplays:
         return ended.returncode, str(reasons[0])
 
     def _list_paths(self) -> list[str]:
-        """List the test paths that the run stores; refuse paths outside of the suite, because runs may be hostile."""
+        """List the test paths that the run stores; refuse other suites' paths, because an attacker may write a run."""
         paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
         if not all(is_suite_file(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")

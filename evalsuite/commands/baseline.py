@@ -26,7 +26,7 @@ from evalsuite.results.run_folders import (
 from evalsuite.results.runs import load_run
 
 BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.
-USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables with the name of the user who started a CI job.
+USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Variables that name the user who started a CI job.
 
 
 def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_promote(options: argparse.Namespace) -> int:
-    """Decide a run that passed once more, from its records, and copy it into the baseline's folder with its origin."""
+    """Check a passed run again, from its records, and copy it to the baseline's folder with a note of its origin."""
     from evalsuite.output.reports.write import make_report
 
     folder = find_run_folder(options.reports, options.name)
@@ -116,5 +116,5 @@ def _find_user() -> str:
     try:
         return named or getpass.getuser()
     except (KeyError, OSError):
-        # A container's user may have no name.
+        # Finding the user's name may fail, because a container's user may have no name.
         return f"user {os.getuid()}"

@@ -1,4 +1,4 @@
-"""`evalsuite compare`: compare runs, their `cases`, the cells of two `tables`, or releases over time (`history`)."""
+"""`evalsuite compare`: compare runs, their `cases`, two `tables` cell by cell, or releases over time (`history`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ChangedCase:
     case: str
     before: str
     after: str
-    score_change: float  # The greatest difference of a score (second minus first run); 0.0 without any.
+    score_change: float  # The greatest difference of a score (second minus first run); 0.0 if the runs share no score.
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +83,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def find_changes(before: Run, after: Run) -> list[ChangedCase]:
-    """List the cases that differ: first cases with different outcomes, then other cases by the change of score."""
+    """List the cases that differ: first different outcomes, then the largest changes of score."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
     changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_greatest_change(old, new)) for old, new in pairs]
@@ -133,7 +133,7 @@ def run_table_diff(options: argparse.Namespace) -> int:
 
 
 T = TypeVar("T")
-DRIFT_STATUS = 11  # Exit status if the newest release has drifted from a reference; also that of regressions.
+DRIFT_STATUS = 11  # Exit status if the newest release has drifted from a reference; a regression has the same status.
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
@@ -196,7 +196,7 @@ def _find_finished_runs(reports: Path) -> list[RunFolder]:
 
 
 def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
-    """Read the folders that are undamaged; report each damaged folder on standard error."""
+    """Read the folders of undamaged runs; report each damaged folder on standard error."""
     results = []
     for folder in folders:
         try:

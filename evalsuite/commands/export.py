@@ -1,4 +1,4 @@
-"""`evalsuite export`: cases or numbers for other tools, a `paper`, a `bundle`, or a leaderboard's `submission`."""
+"""`evalsuite export`: write cases or numbers for tools, a `paper`, a `bundle`, or a leaderboard's `submission`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
-    # The records are read twice, because all records determine the columns, and all rows may not fit into memory.
+    # The records are read twice: once to find all columns, once to write rows, because all rows may not fit into
+    # memory.
     columns = list_columns(_list_case_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)

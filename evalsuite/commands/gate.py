@@ -1,4 +1,4 @@
-"""`evalsuite gate`: decide gates on a finished run, and post a verdict's `comment` from a CI job."""
+"""`evalsuite gate`: decide gates on a finished run, or post a verdict as a `comment` from a CI job."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
 def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
-    If the verdict is missing or invalid, the comment says so, because an earlier "passed" must not stay; the exit
-    status is 2. Otherwise this command repeats the verdict's exit status, because code under test can end the first
+    If the verdict is missing or invalid, the comment says so and the exit status is 2, because an earlier "passed" must
+    not stay. Otherwise the exit status is that of the verdict, because code under test could have ended the session's
     step with 0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
     code of the pull request.
     """
@@ -147,11 +147,11 @@ def read_comment(folder: Path, wanted: str | None) -> tuple[str, int]:
 class CommentHost:
     """Access to the comments of one pull request or merge request."""
 
-    comments: str  # The URL of the list of comments.
+    comments: str  # The URL at which the request's comments are listed.
     one: Callable[[int], str]  # Returns the URL of a comment, given its id.
     headers: Mapping[str, str]
     edit: str  # The HTTP method that replaces a comment.
-    own: Callable[[Mapping[str, Any]], bool]  # Tells whether evalsuite may have written a comment.
+    own: Callable[[Mapping[str, Any]], bool]  # Tells whether evalsuite may have written a comment, given as JSON data.
 
     def post_comment(self, body: str, marker: str) -> str:
         """Replace the earlier comment that contains the marker, or add a comment; describe what was done."""

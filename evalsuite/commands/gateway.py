@@ -148,7 +148,7 @@ def run_ray(options: argparse.Namespace) -> int:
         gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
         declarations = make_declarations(Path(options.suite.partition("::")[0]))
         report = sharded.join_results(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
-    # The gateway's store is not needed, because the run's journal contains all its answers.
+    # Delete the gateway's store, because the run's journal contains all its answers.
     (sharded.path / STORE).unlink(missing_ok=True)
     status = sharded.compute_status(int(report.verdict.status))
     print_verdict(report.verdict, status)
@@ -159,7 +159,7 @@ def run_ray(options: argparse.Namespace) -> int:
 def _find_gateway(
     options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
 ) -> tuple[str, list[str]]:
-    """Return the gateway's address and the sessions' arguments; start a gateway unless the user names a gateway."""
+    """Return the gateway's address and the sessions' arguments; start a gateway if the user names none."""
     from evalsuite.clusters.sharded_run import STORE, run_own_gateway
 
     limits, rest = read_given_settings(options.further, SHARED)

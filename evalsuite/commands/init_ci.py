@@ -93,9 +93,9 @@ class InstallCommands:
     """The commands that install a project's requirements and start its programs."""
 
     install: str
-    prefix: str  # The prefix of every command that starts an installed program, such as `uv run`.
+    prefix: str  # The prefix of every command that starts a program of the project's environment, such as `uv run`.
     reason: str  # The file that shows which installer the project uses.
-    lacking: str = ""  # How to add evalsuite to the file in `reason`; empty if this file names evalsuite already.
+    lacking: str = ""  # How to add evalsuite to the file in `reason`; empty if that file names evalsuite already.
 
 
 def find_repository(root: Path) -> Path:
@@ -105,7 +105,7 @@ def find_repository(root: Path) -> Path:
 
 
 def write_new_file(file: Path, text: str, needed: str = "") -> str:
-    """Write a file unless it exists; return a line for the user, which names the text that an existing file lacks."""
+    """Write a file unless it exists; return a line for the user, which says what an existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -117,7 +117,7 @@ def write_new_file(file: Path, text: str, needed: str = "") -> str:
 
 
 def find_installer(root: Path) -> InstallCommands:
-    """Find a project's installer from its lock file, its requirements or its pyproject.toml."""
+    """Find the program that installs a project, from its lock file, its requirements or its pyproject.toml."""
     locked = {
         "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
         "poetry.lock": ("pip install poetry && poetry install", "poetry run ", "poetry add --group dev evalsuite"),
@@ -148,7 +148,7 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
     """Write the first baseline and the workflow, then run the workflow's commands as a trial.
 
     Args:
-        model: the model that runs for the first baseline; None writes a workflow with gpt-4, without a baseline.
+        model: the model that answers in the first baseline's run; None writes a workflow with gpt-4 and no baseline.
     """
     installer = find_installer(root)
     print_lines((*_write_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
@@ -160,7 +160,7 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
 
 def make_decide_command(model: str, *more: str) -> list[str]:
     """Return the command that runs the cases and decides the gates; the workflow and its trial run use this command."""
-    # Limit the cost only of models without a prefix, such as gpt-4, because other models have no known price.
+    # Limit the cost only of models without a prefix, such as gpt-4, because evalsuite knows no price of other models.
     limit = [] if ":" in model else ["--max-cost=5"]
     return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
 
@@ -218,7 +218,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
     compared = fill_template(*BASELINE_OPTIONS) if (root / BASELINE).is_dir() else fill_template()
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == fill_template() != compared:
-        # Replace the workflow that an earlier call wrote when no baseline existed.
+        # Replace a workflow that was written when no baseline existed.
         file.unlink()
     yield write_new_file(shown, compared) + f" (its install step: {installer.install})"
     if forge == "gitlab":
@@ -250,7 +250,8 @@ class _TrialRun:
     def show_both_runs(self) -> int:
         """Show one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # In the first run, all answers are wrong; the run's records contain the questions and the expected answers.
+        # In the scripted model's first run, all answers are wrong; its records contain the questions and the expected
+        # answers.
         status, shown = self._run_decision("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():

@@ -1,4 +1,4 @@
-"""`evalsuite judge`: judge a run's answers again, and make a `sheet` for people to label."""
+"""`evalsuite judge`: judge a run's answers again, or make a `sheet` on which people label answers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
 
 
 def read_answered_records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
-    """Read the records of a benchmark's cases that have an answer."""
+    """Read the records of those cases of a benchmark that have an answer."""
     records = [run.read(row.case) for row in run.benchmarks[bench].tally]
     answered = [record for record in records if record.transcript is not None]
     if not answered:
@@ -136,7 +136,7 @@ def read_answered_records(run: Run, bench: str, folder: RunFolder) -> list[Recor
 
 
 def prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
-    """Find the scorers that call a judge: a rubric made from the options, or the scorers that the cases declare."""
+    """Choose the scorers that call a judge: a rubric made from the options or, without it, the benchmark's own."""
     if options.criteria:
         return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))
     if options.scale:
@@ -158,7 +158,7 @@ def prepare_answers(run: Run, bench: str, records: list[Record], options: argpar
 
 
 def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
-    """Restore the run's setup: its data, modes, seed, and the arguments of its declaration."""
+    """Restore the run's settings: its data, modes and seed, and the arguments of its benchmark's declaration."""
     settings = run.info.get("settings", {})
     folder = Path(settings["data"]) / declared.name if settings.get("data") else None
     data = folder if folder and folder.is_dir() else None
@@ -203,14 +203,14 @@ def decide_judge_gates(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> list[GateDecision]:
-    """Decide every gate for every judge.
+    """Decide every gate separately for each judge.
 
-    Gates are conditions on a judge's agreement, such as `judge.kappa`, or on a judge's scores, such as
+    A gate sets a bound for a judge's agreement with people, such as `judge.kappa`, or for a judge's scores, such as
     `qa.corrected_faithful`.
 
     Args:
-        people: the labels by case; if several people labelled a case, their mean.
-        sheets: the labels by case, for each person.
+        people: each case's label; if several people labelled a case, the mean of their labels.
+        sheets: the labels of each person, by case.
     """
     decisions = []
     for judge in judges:
@@ -228,7 +228,7 @@ def decide_judge_gates(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """Estimate how many more labels a missed gate needs, assuming that more labels only narrow the interval."""
+    """Estimate how many more labels a missed gate needs if the estimate stays and only its interval narrows."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""
@@ -252,7 +252,7 @@ def read_scores(file: Path) -> list[dict[str, Any]]:
 
 
 def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
-    """Add the judges' scores to the file, replacing earlier values of the same judges and scores."""
+    """Add the judges' scores to the file; a judge's new values of a score replace its earlier values."""
     new = {(judge.judge, judge.score): dict(judge.scores) for judge in judges}
     old = {(line["judge"], line["score"]): line["cases"] for line in read_scores(file)}
     lines = ({"judge": judge, "score": score, "cases": cases} for (judge, score), cases in {**old, **new}.items())
@@ -267,7 +267,7 @@ def _encode_mutations(judge: JudgeResults) -> str:
 
 
 def choose_exit_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
-    """Return the exit status: incomplete if a gate is undecided, or if no answer of some judge could be read."""
+    """Return the exit status: incomplete if a gate is undecided, or if all answers of some judge were unreadable."""
     verdicts = {decision.verdict for decision in decisions}
     if verdicts - {"met", "missed"} or not all(judge.scores for judge in judges):
         return Status.INCOMPLETE

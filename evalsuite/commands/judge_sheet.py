@@ -1,4 +1,4 @@
-"""`evalsuite judge sheet`: write a page and a table on which people label the same cases as a judge."""
+"""`evalsuite judge sheet`: write a page and a table on which people label cases that a judge has judged."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
     A case's sampling probability has two parts: 75% is uniform over the cases, and 25% is proportional to the standard
-    deviation of the judges' scores. So no weight exceeds 4/3 of the average weight. Cases are drawn by systematic
-    sampling in random order (Madow, 1949).
+    deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight. Cases are
+    drawn by systematic sampling in random order (Madow, 1949).
 
     Args:
         spreads: the standard deviation of the judges' scores for each case.
@@ -144,7 +144,7 @@ def draw_per_stratum(strata: Sequence[str], spreads: Sequence[float], count: int
     if count < len(members):
         raise RunError(f"--cases {count} is too few for {len(members)} strata; give at least one case for each")
     drawn: dict[int, float] = {}
-    # If a stratum has too few cases, more cases are drawn from the larger strata.
+    # If a stratum has too few cases, draw the missing number from the larger strata.
     for left, cases in zip(range(len(members), 0, -1), sorted(members.values(), key=len), strict=True):
         weights = draw_cases([spreads[at] for at in cases], (count - len(drawn)) // left, seed + left - 1)
         drawn |= {cases[at]: weight for at, weight in weights.items()}
@@ -153,7 +153,7 @@ def draw_per_stratum(strata: Sequence[str], spreads: Sequence[float], count: int
 
 
 def _find_stratum(record: Record, tags: str | None) -> str:
-    """Join the values of the tags in one text; refuse a tag that the case does not have."""
+    """Join the values of the given tags to the name of the case's stratum; refuse a tag that the case lacks."""
     names = tags.split(",") if tags else []
     if missing := [name for name in names if name not in record.tags]:
         raise RunError(f"--equally: {record.case} has no tag {missing[0]!r}; it has {', '.join(record.tags) or 'none'}")
@@ -161,7 +161,7 @@ def _find_stratum(record: Record, tags: str | None) -> str:
 
 
 def _choose_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
-    """Choose the files of the table and of the page; refuse a file that exists."""
+    """Choose the paths of the sheet's table and page; refuse a path that exists."""
     output: Path = options.output
     if output.suffix == ".html":
         files: tuple[Path | None, Path | None] = (None, output)
@@ -218,7 +218,7 @@ class _SheetQuestion:
     score: str  # The name of the score.
 
     def compute_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
-        """Compute the standard deviation of a case's scores from the judges' ballots in the run and in `earlier`."""
+        """Compute the standard deviation of the scores that judges gave a case, in the run and in `earlier`."""
         parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
         ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
         values = [ballot["scores"][self.score] for ballot in ballots if self.score in ballot.get("scores", {})]
@@ -229,7 +229,7 @@ class _SheetQuestion:
         return pstdev(values) if len(values) > 1 else 0.0
 
     def is_asked(self, record: Record) -> bool:
-        """Tell whether the scorer would call the judge for a case; scorers of benchmarks may leave out cases."""
+        """Tell whether the scorer would call the judge for a case; a benchmark's scorer may judge only some cases."""
         asks = getattr(self.scorer, "asks", None)
         return asks is None or asks(*self.subject.make_case(record))
 

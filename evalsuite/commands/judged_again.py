@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
     Case = tuple[Sample, Transcript]
 
-ScoresByCase = dict[str, dict[str, Score]]  # Scores by case and name; unreadable judgements give no score.
+ScoresByCase = dict[str, dict[str, Score]]  # By case, then by name; a case without readable judgement lacks the score.
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersToJudge:
-    """The answers to judge, with the scorers and the samples that judging needs."""
+    """The answers to judge, with their scorers and samples."""
 
     records: Sequence[Record]  # Records of the cases that have an answer.
     scorers: Sequence[JudgedScorer]  # The scorers that call the judge.
-    samples: Mapping[str, Sample]  # Samples by id; a missing sample is made from the record.
+    samples: Mapping[str, Sample]  # Samples by id; for a missing sample, one is made from the record.
     passes: float | None = None  # The lowest score that passes; None uses each scorer's own threshold.
 
     def make_case(self, record: Record) -> Case:
@@ -124,7 +124,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
     judge = settings.judge_model or ""
     if judge.startswith("function:") and str(Path.cwd()) not in sys.path:
-        # The user's function is imported from the current directory, as in a run.
+        # Import the user's function from the current directory, as a run does.
         sys.path.insert(0, str(Path.cwd()))
     try:
         open_backend(judge, settings.judge_base_url, make_credentials(settings)).check()
@@ -135,9 +135,9 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 @dataclass(frozen=True, slots=True)
 class _VersionedAsker:
-    """Sends requests to a gateway, and separates the stored answers of different versions of a `function:` judge.
+    """Sends requests to a gateway; each version of a `function:` judge has stored answers of its own.
 
-    For `function:` judges, stored answers without a version (from older stores) are not used.
+    For `function:` judges, ignore stored answers without a version; older stores contain such answers.
     """
 
     gateway: Gateway
@@ -154,7 +154,7 @@ class _VersionedAsker:
 
 @dataclass(frozen=True, slots=True)
 class _JudgeCalls:
-    """The calls of one judge, which judges many answers concurrently."""
+    """Calls one judge for many answers at once."""
 
     asker: Asker
     settings: Settings
@@ -195,7 +195,7 @@ class _JudgeCalls:
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def request_change(self, kind: str, text: str) -> str | None:
-        """Let the judge's model change a text; return None if the meaning did not change or stay as intended."""
+        """Let the judge's model change a text; return None if the model's own check finds the change wrong."""
         changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible_change(kind, text, changed):
             return None
@@ -217,7 +217,7 @@ class _JudgeCalls:
 
 @dataclass(frozen=True, slots=True)
 class _MutationTest:
-    """Tests whether a judge detects corruptions of good answers and resists tricks such as persuasion."""
+    """Tests whether a judge lowers its score for corrupted answers, and whether it resists tricks."""
 
     asking: _JudgeCalls
     scorer: JudgedScorer
@@ -226,11 +226,11 @@ class _MutationTest:
     seed: int
 
     async def test_judge(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
-        """Return, for each metric such as `detects_numbers`, 1.0 for each case that the judge passes, otherwise 0.0."""
+        """Return the outcomes of each test (such as `detects_numbers`) by case: 1.0 if the judge passed, else 0.0."""
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # The detected corrupted answers with their scores, by case.
+        caught: dict[str, tuple[Case, float]] = {}  # By case: a corrupted answer that was detected, and its score.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_cases(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
@@ -242,10 +242,10 @@ class _MutationTest:
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
     def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
-        """List the cases that people marked as passed; if there are none, list those that the judge marked as passed.
+        """List the cases that passed according to people or, if people passed none, according to the judge.
 
-        If scores are not pass/fail, the half with the higher scores passes. Cases with the lowest possible score are
-        left out, because their score cannot fall when the answer is corrupted.
+        If scores are not pass/fail, cases in the upper half of the scores count as passed. Cases with the lowest
+        possible score are left out, because their score cannot fall when the answer is corrupted.
         """
         scores, lowest = self.judge.scores, self.judge.scale[0] if self.judge.scale else 0.0
         able = [case for case, score in scores.items() if score > lowest]
@@ -272,7 +272,7 @@ class _MutationTest:
         return changed | await self._make_changes(kind, {case: good[case] for case in left}, self.most - len(changed))
 
     async def _make_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
-        """Let the judge's model change at most `most` answers; leave out changes that the model's check refutes."""
+        """Let the judge's model change at most `most` answers; leave out changes that fail the model's own check."""
         some = self._shuffle_cases(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
         new = await asyncio.gather(*(self.asking.request_change(kind, text) for text in old.values()))
@@ -286,7 +286,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to good answers."""
+        """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to good answers, too."""
         names = self._shuffle_cases(kind, caught)[: self.most]
         sides = [{case: caught[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
@@ -320,12 +320,12 @@ class _MutationTest:
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
     def _has_other_prompt(self, before: Case, after: Case) -> bool:
-        """Tell whether the judge's prompts for two cases differ; true if the scorer lists no sections of the prompt."""
+        """Tell whether the judge would get different prompts for two cases; if unknown, assume that it would."""
         shown = getattr(self.scorer, "make_sections", None)
         return shown is None or shown(*before) != shown(*after)
 
     def _find_rival(self) -> tuple[JudgeScorer, str] | None:
-        """Return the scorer and the rival's key if the judge compares two answers; otherwise None."""
+        """Return the scorer and the key of the rival answer; None unless the judge compares two answers."""
         if isinstance(self.scorer, JudgeScorer) and len(self.scorer.rivals) == 1:
             return self.scorer, self.scorer.rivals[0]
         return None

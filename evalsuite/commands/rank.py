@@ -1,4 +1,4 @@
-"""`evalsuite judge rank`: let a judge compare the answers of each pair of runs; rate three or more runs."""
+"""`evalsuite judge rank`: let a judge compare the answers of each pair of runs, and rate three or more runs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _compare_runs(
     cases = [case for case in first.records if case in second.records]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no case in common that both answered")
-    # Make each case a separate sample, because the epochs of a sample have different rival answers.
+    # Make each case a separate sample, because a sample's rival answer differs between epochs.
     records = [
         replace(record, sample=case, transcript=replace(record.transcript, answer=_find_answer(record)))
         for case in cases

@@ -55,7 +55,7 @@ def remake_report(options: argparse.Namespace, instead: Mapping[str, Any]) -> Ru
     """Make the report of the run that a command names, and write it to the folder of `--to`, if given.
 
     Args:
-        instead: settings that replace the run's own settings.
+        instead: new values for some of the run's settings.
     """
     from evalsuite.output.reports.write import make_report, write_report
 
@@ -70,7 +70,7 @@ def remake_report(options: argparse.Namespace, instead: Mapping[str, Any]) -> Ru
 
 
 def _remove_earlier_report(target: Path) -> None:
-    """Remove an earlier report, so that no old verdict can be posted if the command fails."""
+    """Remove an earlier report first, so that a command that fails leaves no old verdict to be posted."""
     from evalsuite.output.page.write import PAGE
 
     if is_run_folder(target):

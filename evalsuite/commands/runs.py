@@ -76,7 +76,7 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.info()
     except RunError:
-        return {}  # A damaged run must not hide the other runs.
+        return {}  # Report a damaged run instead of raising, so that the other runs are still listed.
 
 
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +90,7 @@ def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    """Join shards and write the joined run's report; state that `evalsuite gate` decides, perhaps by a baseline."""
+    """Join shards and write the joined run's report, without deciding its gates: `evalsuite gate` decides them."""
     from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 
@@ -104,7 +104,7 @@ def run_merge(options: argparse.Namespace) -> int:
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the runs to keep, and the option that removes the other runs."""
+    """Add the options that say which runs to keep, and the option that removes all others."""
     table = """
     --reports
     --keep N     newest runs to keep (default: 10)
@@ -134,10 +134,10 @@ def run_prune(options: argparse.Namespace) -> int:
 
 
 def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
-    """List the names of these runs' baselines, because later runs will need the same baselines."""
+    """List the names of the kept runs' baselines, because later runs will need the same baselines."""
     for folder in runs:
         for name in folder.info().get("settings", {}).get("baseline") or ():
-            # The user may have named the baseline's folder, or a file in this folder.
+            # The user may have named the baseline's folder, or a file inside it.
             yield from Path(name).parts[-2:]
 
 
@@ -178,7 +178,7 @@ def _run_checks(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """Check the journal's file and each stored answer; yield each check with its fault, or "" if it passed."""
+    """Check the journal's file and each stored answer; yield each check with the fault it found, "" for none."""
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.list_damaged_keys()
@@ -189,7 +189,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
 
 
 def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
-    """Check `records.jsonl` against the records in the journal."""
+    """Check that `records.jsonl` equals the records in the journal."""
     from evalsuite.results.record_file import RECORDS
 
     counted = journal.find_counted_records()
@@ -203,7 +203,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
-    """Check `summary.json` and the report's headline against a new report, which is computed from the records."""
+    """Check that `summary.json` and the report's headline equal those of a new report from the records."""
     from evalsuite.output.reports.write import format_heading, make_report, summarise_run
     from evalsuite.results.runs import load_run
 
@@ -220,7 +220,7 @@ def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tupl
 
 
 def _describe_difference(file: Path, computed: dict[str, Any]) -> str:
-    """Name the entries of a JSON file that differ from the computed entries; empty if all entries are equal."""
+    """Name the entries of a JSON file that differ from newly computed entries; the text is empty if all are equal."""
     try:
         kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

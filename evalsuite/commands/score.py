@@ -74,7 +74,7 @@ def show_score(score: TableScore) -> None:
 
 
 def write_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> None:
-    """Write the diffs with their names as an HTML page, if a file is named."""
+    """Write the diffs and their names as an HTML page, unless `file` is None."""
     if file:
         from evalsuite.metrics.tables.table_score import write_html_page
 

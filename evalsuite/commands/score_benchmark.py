@@ -67,7 +67,7 @@ def run_benchmark(options: argparse.Namespace) -> int:
 @dataclass(slots=True)
 class _CheckerComparison:
     verdicts: int = 0
-    unknown: int = 0  # Number of outputs without a verdict, or about a question that is not in the data.
+    unknown: int = 0  # Number of outputs that lack a verdict, or whose question is not in the data.
     differences: list[str] = field(default_factory=list)
 
 

@@ -70,7 +70,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Let pytest print the table, because pytest reads the ini files and conftests as in a run."""
+    """Let pytest print the table, because pytest reads the ini files and conftests just as in a run."""
     require_suite(*options.suite)
     options_given = [
         f"{f'-o{option.ini_key}' if option.per_project else option.flag}={getattr(options, option.name)}"

@@ -115,7 +115,7 @@ def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
                 except (ValueError, RecursionError) as error:
                     raise DatasetError(path, f"line {number}", f"no JSON ({error})", EXPECTED) from error
         return
-    # A list of messages is a single log; each entry of any other list is a separate log.
+    # A list of messages is one log; in any other list, each entry is a log.
     is_list = isinstance(whole, list) and not (whole and isinstance(whole[0], dict) and "role" in whole[0])
     yield from ((f"entry {number}", item) for number, item in enumerate(whole if is_list else [whole], 1))
 

@@ -1,16 +1,17 @@
 """Describe where a benchmark was declared, and find its code when a run is read.
 
 Scores can be tallied without the benchmark's code, but the benchmark's report, derived metrics, primary metric and
-title need the code. So each record stores where the benchmark was declared, in one of two forms:
+title need the code. So each record stores where its benchmark was declared, in one of two forms:
 
     proverbs.benchmark:PROVERBS            registered by evalsuite or an installed package, see `entry_points`
     cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`
 
-A run's folder may come from anywhere, so its contents never decide which code is imported. From an installed package,
-only the object that the package registers under the benchmark's name is loaded. A test file is imported only if the
-user names the file or its folder (`--code`). The file must lie below the user's root directory, outside of folders that
-are runs or contain runs. The file must also be named like a test file, and its source must declare a benchmark in the
-named function. Only declarations that the session's own worker processes report are accepted without these checks.
+A run's folder may come from a stranger, so its contents never decide which code is imported. From an installed package,
+evalsuite loads only the object that the package registers under the benchmark's name. A test file is imported only if
+the user names the file or its folder (`--code`). The test file must lie below the user's root directory, outside of
+folders that are runs or contain runs. The test file must be named like a test file, and its source must declare a
+benchmark in the named function. These checks are skipped only for declarations that the session's own worker processes
+report.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def is_suite_file(path: Path, root: Path) -> bool:
 def format_declaration_place(benchmark: Benchmark, nodeid: str) -> str:
     """Describe where a benchmark was declared, in the form that records store.
 
-    The text is empty if records can be read without the benchmark's code.
+    The description is empty if records can be read without the benchmark's code.
     """
     plain = benchmark.title == benchmark.name and benchmark.primary is None
     if plain and benchmark.report is None and not benchmark.derived:
@@ -158,7 +159,7 @@ def _require_declaration(root: Path, file: Path, place: str, function: Sequence[
 
 
 def is_benchmark_declared(file: Path, name: str) -> bool:
-    """Tell whether a decorator `@benchmark(...)` in a file names a benchmark; the file is parsed, never imported."""
+    """Tell whether a decorator `@benchmark(...)` in a file names this benchmark; the file is parsed, never imported."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return any(word.search(ast.unparse(decorator)) for decorator in _list_decorators(ast.walk(_parse_file(file))))
 

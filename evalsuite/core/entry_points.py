@@ -1,6 +1,6 @@
-"""Find benchmarks and model backends by name, in evalsuite and in installed packages; resolve former names.
+"""Find benchmarks and model backends by name, in evalsuite and in installed packages; also find renamed objects.
 
-A package registers its own benchmarks and backends as entry points, in the same form as the table `SHIPPED`:
+Benchmarks and backends of other packages are entry points, in the same form as evalsuite's own in `SHIPPED`:
 
     [project.entry-points."evalsuite.benchmarks"]
     proverbs = "proverbs.benchmark:PROVERBS"        # a `Benchmark`; @benchmark("proverbs") finds it
@@ -84,7 +84,7 @@ def _list_installed(group: Group) -> dict[str, tuple[str, ...]]:
 
     targets: dict[str, dict[str, None]] = {}
     for entry in entry_points(group=group):
-        # A package that is on the path twice registers the same object twice.
+        # If a package is on `sys.path` twice, it registers the same object twice.
         targets.setdefault(entry.name, {})[entry.value] = None
     return {name: tuple(values) for name, values in targets.items()}
 
@@ -95,7 +95,7 @@ def attach_names(
     """Make `__getattr__`, `__dir__` and `__all__` for a package whose names are declared in its stub file.
 
     Args:
-        renamed: the present path of each former name, relative to the package.
+        renamed: maps each former name to its present path, relative to the package.
     """
     find, listed, names = lazy_loader.attach_stub(package, file)
 

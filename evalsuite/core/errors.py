@@ -19,8 +19,8 @@
     └── SandboxError              a program could not be run (a program that fails gives an `Execution.error`)
         └── SandboxUnavailable    this machine offers no sandbox
 
-Each message says what failed, on which value, why, and what to do. Code that calls another library converts the
-library's exceptions to these classes with `raise ... from`.
+Each message says what failed, the value that caused the failure, the reason, and the remedy. Code that calls another
+library converts the library's exceptions to these classes with `raise ... from`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class DatasetError(EvalsuiteError):
 
     Args:
         path: the file.
-        where: line, record or key within the file; empty for the whole file.
-        found: the contents at `where`.
+        where: line, record or key within the file; empty if the error concerns the whole file.
+        found: the contents of the file at `where`.
         expected: the contents that should be at `where`.
     """
 
@@ -57,7 +57,7 @@ class DatasetError(EvalsuiteError):
         super().__init__(f"{place}: {problem}, expected {expected}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
-        """Preserve `path`, `where`, `found` and `expected` when the error is copied or pickled."""
+        """Make copies and pickles of the error keep `path`, `where`, `found` and `expected`."""
         return (type(self), (self.path, self.where, self.found, self.expected))
 
 
@@ -98,7 +98,7 @@ class ReplayMiss(ModelError):  # noqa: N818
 
 
 class Detached(ModelError):  # noqa: N818
-    """The request is in an unfinished batch, and this session does not wait for the batch."""
+    """The request is in an unfinished batch, for which this session does not wait."""
 
 
 class SolverError(EvalsuiteError):
@@ -110,7 +110,7 @@ class JudgeError(EvalsuiteError):
 
     Args:
         message: the name of the judge, and the problem with its last answer.
-        log: the whole conversation with the judge, as plain data.
+        log: the whole conversation with the judge, as JSON data.
     """
 
     def __init__(self, message: str, log: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -123,7 +123,10 @@ class ScoringError(EvalsuiteError):
 
 
 class ToolError(EvalsuiteError):
-    """A tool could not be run at all. If a tool runs and fails, its failure is an observation instead."""
+    """A tool could not be run at all.
+
+    If a tool runs but fails, the model is told of the failure and no ToolError is raised.
+    """
 
 
 class SandboxError(EvalsuiteError):

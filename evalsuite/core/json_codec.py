@@ -1,6 +1,6 @@
 """Conversion of frozen dataclasses to plain JSON data and back, for files and for other processes.
 
-Each `encode_*` returns plain JSON data, and each `decode_*` reads this data; nothing is ever pickled or evaluated.
+Each `encode_*` returns JSON data, and each `decode_*` reads the data back; nothing is ever pickled or evaluated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def digest(value: Any) -> str:
 
 
 def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
-    """Convert keys to text, and replace containers that contain themselves by dots."""
+    """Convert the keys of mappings to text; replace a container that contains itself by dots."""
     if value is None or isinstance(value, str | int | float):
         return value
     if id(value) in around:
@@ -55,7 +55,7 @@ def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
 
 
 def _convert_to_plain(value: Any) -> Any:
-    """Convert a value of a type that JSON lacks, which solvers or scorers may put into facts and logs."""
+    """Convert a value of a type that JSON lacks; solvers and scorers may put such values into their facts and logs."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, AbstractSet):
@@ -90,13 +90,13 @@ RARE_COUNTS = ("estimated", "cached_tokens", "cache_write_tokens", "reasoning_to
 
 
 def encode_usage(usage: Usage) -> Plain:
-    """Convert usage to an object; counts that servers rarely send are left out if they are 0."""
+    """Convert usage to an object; counts in `RARE_COUNTS` are left out if they are 0."""
     rare = {name: count for name in RARE_COUNTS if (count := getattr(usage, name))}
     return rare | {name: getattr(usage, name) for name in COUNTS}
 
 
 def decode_usage(plain: Mapping[str, Any]) -> Usage:
-    """Read what `encode_usage` wrote."""
+    """Convert the data from `encode_usage` back to a usage."""
     return Usage(*(plain[name] for name in COUNTS), *(plain.get(name, 0) for name in RARE_COUNTS))
 
 
@@ -116,7 +116,7 @@ def encode_request(request: Request) -> Plain:
 
 
 def decode_request(plain: Mapping[str, Any]) -> Request:
-    """Read what `encode_request` wrote."""
+    """Convert the data from `encode_request` back to a request."""
     return Request(
         plain["model"],
         tuple(Message.from_openai(message) for message in plain["messages"]),
@@ -145,7 +145,7 @@ def encode_completion(completion: Completion) -> Plain:
 
 
 def decode_completion(plain: Mapping[str, Any]) -> Completion:
-    """Read what `encode_completion` wrote."""
+    """Convert the data from `encode_completion` back to a completion."""
     logprobs = plain.get("logprobs")
     return Completion(
         text=plain["text"],
@@ -259,5 +259,5 @@ def encode_metric(metric: Metric) -> dict[str, Any]:
 
 
 def decode_metric(plain: Mapping[str, Any]) -> Metric:
-    """Read what `encode_metric` wrote."""
+    """Convert the data from `encode_metric` back to a metric's declaration."""
     return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])

@@ -1,12 +1,13 @@
-"""Check generation parameters among keyword arguments; an unknown name raises an error where the user wrote it.
+"""Check the names of generation parameters among keyword arguments, so that a misspelt name fails where it was written.
 
-Solvers, judges and benchmarks take generation parameters beside their own arguments. A misspelt name would reach the
-model's server, which would ignore it or refuse every call. So names are accepted only in two forms:
+The functions for solvers, judges and benchmarks accept generation parameters beside their own arguments. Without this
+check, a misspelt name would reach the model's server, which would ignore it or refuse every call. A generation
+parameter is therefore accepted in two forms only:
 
     generate(max_tokens=8)                     a parameter that servers are known to understand
     generate(params={"my_parameter": 1})       any other parameter, given deliberately
 
-The names come from OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and from the
+The known names come from OpenAI's chat completions and responses (platform.openai.com/docs/api-reference), and from the
 documentation of llama.cpp's server, vLLM and litellm.
 """
 
@@ -60,7 +61,7 @@ def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -
 
 
 def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Check that every name is known."""
+    """Check that every name is a known generation parameter."""
     names = sorted(known)
     for name in given:
         if name in names:
@@ -71,9 +72,9 @@ def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known:
 
 
 def refuse_misspelt(option: str, names: Iterable[str]) -> None:
-    """Check that no name is a generation parameter misspelt by a letter or two.
+    """Refuse names that differ from a generation parameter by a letter or two, because they are probably misspelt.
 
-    Names that resemble no generation parameter are accepted as the server's own.
+    Names that resemble no generation parameter are passed on, because a server may have parameters of its own.
     """
     for name in names:
         near = [] if name in GENERATION else difflib.get_close_matches(name, GENERATION, 1, CLOSE)

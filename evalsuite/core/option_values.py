@@ -14,14 +14,14 @@ from evalsuite.core.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The form of a setting on the command line and in ini files: `--max-rpm`, `evalsuite_max_rpm`."""
+    """Where a setting is given: on the command line (`--max-rpm`) or in an ini file (`evalsuite_max_rpm`)."""
 
-    help: str  # The help text: one or two lines, with an example if the form of the value is not obvious.
+    help: str  # The help text: one or two lines, with an example unless it is obvious how to write the value.
     metavar: str  # Placeholder for the value in `--help`.
     kind: type[str | int | float | bool] = str  # Type of the value, or of each value if the option may be repeated.
     repeat: bool = False  # Whether the option may be given several times; the values form a tuple.
     least: float = 0  # The smallest number that is allowed.
-    per_project: bool = False  # Whether the setting is only an ini key, because a project sets it once.
+    per_project: bool = False  # Whether the setting is only an ini key, because a project sets it once for all runs.
     kept: bool = True  # Whether a resumed or replayed run keeps the earlier run's value.
     now: str = ""  # The option that replaces this deprecated option.
     name: str = ""  # The setting's name, copied from the dataclass field.
@@ -44,7 +44,7 @@ _KINDS: dict[str, type[str | int | float | bool]] = {"int": int, "float": float,
 
 
 def split_help_table(table: str) -> Iterator[tuple[str, str]]:
-    """Yield each entry's words and help, which two or more spaces separate; help may continue on indented lines."""
+    """Yield each entry's words and help, which two or more spaces separate; the help may continue on indented lines."""
     for entry in re.split(r"\n(?! )", table.strip()):
         words, _, text = entry.partition("  ")
         yield words, " ".join(text.split())
@@ -53,11 +53,11 @@ def split_help_table(table: str) -> Iterator[tuple[str, str]]:
 def read_option_table(table: str, types: Mapping[str, str]) -> tuple[Option, ...]:
     """Read options from a table of help; each entry begins with the option's name, placeholder and marks.
 
-    An option of type bool has no placeholder. The mark `project` sets `per_project`, `fresh` clears `kept`, `>=N` sets
-    `least`, and `now=--x` sets `now`.
+    An option of type bool has no placeholder. The words after the name are marks: `project` sets `per_project`, `fresh`
+    clears `kept`, `>=N` sets `least`, and `now=--x` sets `now`.
 
     Args:
-        types: the annotation of each option's field; a tuple makes the option repeatable.
+        types: the annotation of each option's field in `Settings`; an option whose type is a tuple may be repeated.
     """
     options = []
     for spec, text in split_help_table(table):
@@ -116,7 +116,7 @@ INCOMPARABLE = ("scorers", "prompt", "params", "faults")
 
 
 def parse_accepted_changes(text: str) -> list[str]:
-    """Parse names of fingerprints that may have changed since the baseline, separated by commas."""
+    """Parse names of fingerprints, separated by commas; the named fingerprints may have changed since the baseline."""
     names = [name.strip() for name in text.split(",")]
     if not set(names) <= set(INCOMPARABLE):
         raise SettingsError(f"evalsuite_accept_changes {text}: write one or more of {', '.join(INCOMPARABLE)}")
@@ -128,7 +128,7 @@ NO_WORSE_THAN = r"no\s+worse\s+than\s+(?P<than>\S+)"
 
 
 def parse_baselines(gates: Iterable[str]) -> list[str]:
-    """List the baselines that gates name; leave out `baseline`, which stands for the values of `--baseline`."""
+    """List baselines that gates name, without `baseline`, because this word stands for the values of `--baseline`."""
     found = (re.search(NO_WORSE_THAN, gate) for gate in gates)
     return [match["than"] for match in found if match and match["than"] != "baseline"]
 
@@ -145,7 +145,7 @@ def parse_parameter(flag: str, text: str) -> tuple[str, Any]:
 
 
 def make_int_parser(least: int) -> Callable[[str], int]:
-    """Return a parser of an argument's value that accepts only whole numbers of at least `least`."""
+    """Return a parser for an argument's value, which accepts only whole numbers of at least `least`."""
 
     def parse_whole_number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:

@@ -1,4 +1,4 @@
-"""Phrases for messages: numbers with their nouns, and shortened texts. Lengths are in characters."""
+"""Phrases for messages: numbers with their nouns, and shortened texts. All lengths in this file are in characters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shorten_to_ending(text: str, longest: int) -> str:
 
 
 def shorten_line(line: str, longest: int) -> str:
-    """Replace the middle of a line by `MARK`, so that the line has at most `longest` characters."""
+    """Replace the middle of a line by `MARK` if the line is longer than `longest` characters."""
     if len(line) <= longest:
         return line
     half = max(0, longest - len(MARK) - 1) // 2
@@ -43,9 +43,9 @@ def shorten_line(line: str, longest: int) -> str:
 
 
 def shorten_to_ends(text: str, longest: int) -> str:
-    """Keep two thirds of `longest` characters from a text's beginning and one third from its end.
+    """Shorten a text to `longest` characters: two thirds from its beginning and one third from its end.
 
-    A line between the two parts states the number of missing characters.
+    A line between the beginning and the end states the number of missing characters.
     """
     if len(text) <= longest:
         return text

@@ -50,20 +50,20 @@ class Model(Protocol):
 
         Args:
             name: the model's name as the user wrote it.
-            base_url: the model's address, if not the backend's usual one.
-            epoch: the repetition that the requests belong to; None keeps the case's epoch. A simulated tool
-                uses epoch 1 for every case, so that the same call gets the same answer.
+            base_url: the model's address; None means the backend's usual address.
+            epoch: the repetition that the requests belong to; None keeps the case's epoch. A simulated tool uses epoch
+                1 for every case, so that equal calls of the tool get equal answers.
         """
 
 
 class Solver(Protocol):
     """Turns a sample into a transcript. Any async function with this signature is a solver.
 
-    A solver may have optional parts. `async def aclose()` is called at the end of the run, to close resources.
-    `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if the sample needs no sandbox. A
-    scorer may have this method, too. Before the run's first model call, a check ensures that the sandbox works. A
-    solver that changes its cases, for example by injecting faults, has a mapping `tags`, which is added to all cases'
-    tags.
+    A solver may have further attributes, as follows. The method `async def aclose()` is called at the end of the run,
+    to close resources. The method `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if
+    they need none. A scorer may have a method `sandbox_for`, too. The sandbox is checked before the run's first model
+    call. A solver that changes its cases, for example by injecting faults, describes the change in a mapping `tags`,
+    which every case's tags then contain.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -89,7 +89,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class JudgedScorer(Protocol):
-    """A scorer with calls to a judge, recognised by its method `judged`."""
+    """A scorer that needs a judge; it is recognised by its method `judged`."""
 
     def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> Awaitable[NamedScores]:
         """Score one transcript with the judge's help."""
@@ -97,7 +97,7 @@ class JudgedScorer(Protocol):
 
 @runtime_checkable
 class ModelScorer(Protocol):
-    """A scorer that calls another model through `model.peer`, recognised by its method `scored`."""
+    """A scorer that calls another model through `model.peer`; it is recognised by its method `scored`."""
 
     def scored(self, sample: Sample, transcript: Transcript, model: Model) -> Awaitable[NamedScores]:
         """Score one transcript; `model` is the model under test."""
@@ -110,8 +110,9 @@ class Setup:
     Attributes:
         model: the model's name as the user wrote it.
         judge: the judge model; None if the run has no judge.
-        judge_base_url: the judge's address, if not the backend's usual one.
-        reports: the folder of all runs, for files that outlive one run; None if nothing may be written.
+        judge_base_url: the judge's address; None means the backend's usual address.
+        reports: the folder of all runs; a benchmark may write files there that outlive a run. None if nothing may be
+            written.
         data: the benchmark's own folder below `--data`; None means the shipped samples.
         modes: the modes chosen with `--mode`, or the benchmark's defaults; empty only if the benchmark has no modes.
         seed: the seed of every random choice.
@@ -143,15 +144,17 @@ class Benchmark:
     Attributes:
         name: lower-case identifier, as used in gates and in `--mode`.
         title: the benchmark's name in headings.
-        load: makes the samples. A benchmark with modes makes one sample per question and mode. The tag `mode` names the
-            mode; if the run has several modes, the sample's id also ends in the mode.
+        load: makes the samples. A benchmark with modes makes one sample per question and mode, whose tag `mode` names
+            the mode. If the run has several modes, each sample's id ends in its mode.
         solver: makes the solver, once per process.
         scorers: makes the scorers, once per process.
         modes: names of the modes, each with a description of one line.
         default_modes: modes that run without `--mode`.
         report: makes the benchmark's section for one run, or for several runs side by side.
-        primary: the main metric for overviews and ranking, where higher is better; None: the first score by name.
-        derived: named metrics that are not means over cases (a kappa, a correlation), for gates and tables.
+        primary: the main metric for overviews and ranking, where higher is better; None means the score whose name is
+            first in the alphabet.
+        derived: functions for metrics that are not means over cases (a kappa, a correlation), by name; gates and tables
+            may use these metrics.
         metrics: range and direction of scores and derived metrics that the scorers do not declare, by name or
             pattern (`accuracy*`).
     """

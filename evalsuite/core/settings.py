@@ -84,7 +84,7 @@ class Settings:
     """Names of the settings that the user gave; the others have their defaults."""
 
     def __repr__(self) -> str:
-        """Show what the user gave without secrets, because a repr ends up in tracebacks and logs."""
+        """Return a repr without secrets, because a repr ends up in tracebacks and logs."""
         shown = (f"{name}={_redact_setting(name, getattr(self, name))!r}" for name in sorted(self.given))
         return f"Settings({', '.join(shown)})"
 
@@ -207,7 +207,7 @@ allow_plain_workers project fresh  let --tx socket=HOST:PORT reach another host 
 OPTIONS = read_option_table(TABLE, {item.name: str(item.type) for item in fields(Settings)})
 """The options in the order of the table, with the types of the fields of `Settings`."""
 
-OWN_PACKAGES = ("auto", "own")  # With these values of `program_env`, no environment is built before collection.
+OWN_PACKAGES = ("auto", "own")  # For these values of `program_env`, no separate environment is built before collection.
 
 
 def restore_settings(plain: Mapping[str, Any]) -> Settings:
@@ -228,7 +228,7 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
         option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
     if not is_decided_otherwise:
-        # Add the earlier command's gates now, because `gate` always counts as given if the ini file has gates.
+        # Add the gates of the earlier command line here, because a gate in the ini file makes `gate` count as given.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)
@@ -238,7 +238,7 @@ MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Make settings from values by name; None or an empty value means that the user gave nothing."""
+    """Make settings from a mapping of names to values; a value that is None or empty counts as not given."""
     given = {
         option.name: parse_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
     }
@@ -267,7 +267,7 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "its clients spend; give it there, and each client its share"
         )
     if not settings.resume:
-        # A resumed run is checked later, because it may restore --batch or --gateway.
+        # Skip this check for a resumed run, because the earlier run's --batch or --gateway may still be restored.
         check_batch(settings)
     _check_comparison(settings)
     return settings
@@ -296,7 +296,7 @@ def _check_comparison(settings: Settings) -> None:
 
 
 def check_batch(settings: Settings) -> None:
-    """Check that --batch and its related options are consistent."""
+    """Check that --batch and the options that depend on it are consistent."""
     if settings.detach and not settings.batch:
         raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")
     if settings.batch and settings.gateway:

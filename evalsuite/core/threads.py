@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class RaisedInThread(Exception):  # noqa: N818 - says what happened
-    """Wraps an exception that must not be raised in a coroutine, such as SystemExit or StopIteration."""
+    """Wraps an exception that a coroutine must not raise, such as SystemExit or StopIteration."""
 
 
 async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -29,7 +29,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
     result: asyncio.Future[T] = loop.create_future()
 
     def set_if_pending(set_outcome: Callable[[Any], None], outcome: object) -> None:
-        # If the caller was cancelled, the future is already done.
+        # If the caller was cancelled, the future is already done and must not be set again.
         if not result.done():
             set_outcome(outcome)
 

@@ -1,6 +1,6 @@
 """Core data types.
 
-All types consist of plain JSON types, so that they can be sent to other processes and stored in files.
+The types in this file contain only types that JSON has, so that values can be sent to other processes and stored.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ TARGET_KINDS = "text, a finite number or a list of these; metadata takes anythin
 CANARY = "canary"
 """The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
-ASSERTS = "asserts"  # Name of the fact that tells whether a case's test can fail; without this fact, the test can fail.
-SIGNATURES = "judge_signatures"  # Name of the fact with the judge's signature for each judged score.
+ASSERTS = "asserts"  # Key in a record's `facts`: whether the case's test can fail; if missing, it can.
+SIGNATURES = "judge_signatures"  # Key in a record's `facts`: the judge's signature for each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """The lower bound of a number for pydantic; importing the equivalent class of `annotated_types` takes longer."""
+    """The lower bound of a number for pydantic; importing the equivalent class from `annotated_types` is slower."""
 
     least: int
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        """Add the bound to the schema of the number."""
+        """Add the lower bound to the JSON schema of the number."""
         return {**handler(source), "ge": self.least}
 
 
@@ -77,11 +77,11 @@ class Message:
 
     Attributes:
         role: the sender's role.
-        content: the message's text; if the message has several parts, the texts among the parts.
+        content: the message's text; if the message has several parts, the joined texts of the parts.
         tool_calls: the calls that an assistant requests.
-        tool_call_id: the id of the call that a tool's message answers.
-        parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any
-            other part in the OpenAI format. Empty if `content` is the whole message.
+        tool_call_id: in a tool's answer, the id of the call that it answers.
+        parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any other
+            part in the OpenAI format. Empty if `content` is the whole message.
         extra: further fields of the OpenAI format (`name`, `refusal`), sent unchanged.
     """
 
@@ -184,7 +184,7 @@ class Sample:
 
 
 def is_valid_target(value: object) -> bool:
-    """Tell whether a record can hold a value as its target; an object of a type that JSON lacks is kept as text."""
+    """Tell whether a record can store a value as its target; an object that JSON lacks is stored as text."""
     if _is_plain_list(value):
         return all(isinstance(each, str | int | float) and is_valid_target(each) for each in value)
     return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
@@ -206,7 +206,7 @@ class Usage:
     Attributes:
         calls: number of completions.
         prompt_tokens: tokens read.
-        completion_tokens: tokens written, reasoning included.
+        completion_tokens: tokens that the model wrote, reasoning included.
         cost: US dollars; 0.0 if the calls are free or unpriced.
         estimated: calls whose numbers of tokens are estimates, because the server did not count the tokens.
         cached_tokens: tokens among `prompt_tokens` that the server read from its cache.
@@ -231,7 +231,7 @@ class Usage:
         return Usage(*map(add, _amounts(self), _amounts(other)))
 
     def __sub__(self, part: Usage) -> Usage:
-        """Subtract a part of the usage; rounding never leaves a negative cost."""
+        """Subtract a part of the usage; a negative cost that comes from rounding becomes 0."""
         return Usage(*(max(0, whole - taken) for whole, taken in zip(_amounts(self), _amounts(part), strict=True)))
 
 
@@ -247,10 +247,10 @@ class Request:
         messages: the conversation so far.
         params: generation parameters by their OpenAI names (`max_tokens`, `temperature`, `logprobs`, ...).
         tools: descriptions of the available tools, in the OpenAI format.
-        base_url: the model's address, if not the backend's usual one.
+        base_url: the model's address; None means the backend's usual address.
         epoch: the case's repetition, from 1; requests of different repetitions are different.
-        draw: the case, and the request's number among the case's equal requests; empty if equal requests share one
-            answer.
+        draw: identifies the case and counts its equal requests, so that each gets its own answer; empty if equal
+            requests share one answer.
     """
 
     model: str
@@ -290,7 +290,7 @@ class Completion:
         finish_reason: `stop`, `length`, `tool_calls` or another value from the server.
         usage: tokens and cost of the call that made this completion.
         logprobs: one entry per generated token; None if the backend sends none.
-        embeddings: the vectors of an embedding request, one per text, in the form of `vectors.encode_vector`.
+        embeddings: the vectors of an embedding request, one per text, encoded by `vectors.encode_vector`.
         facts: plain data that an application returned beside its answer, such as retrieved passages.
         response: the server's id, status and output items, if the model was called through the Responses API.
         seconds: time from sending the request to the answer; 0 if unknown.
@@ -338,11 +338,12 @@ class Metric:
     """A score's range, unit and direction.
 
     A scorer declares all of its scores or none, by name, in an attribute `metrics`. `Benchmark.metrics` declares
-    further scores and derived metrics. If every scorer declares its scores, a gate on another name is refused before
-    the model is called.
+    further scores and derived metrics. If every scorer declares its scores, a gate on an undeclared name is refused
+    before the first model call.
 
-    By default, a loss of 0.02 of the range or more matters. Confidence intervals stay within the range. A score
-    without a range, whose values are not 0 and 1, is compared with a baseline only if a gate states that loss.
+    By default, a loss compared with a baseline matters if it is at least 0.02 of the metric's range. Confidence
+    intervals of a metric stay within its range. A score without a range, whose values are not 0 and 1, is compared with
+    a baseline only if a gate states which loss matters.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
@@ -374,7 +375,7 @@ class Score:
     Attributes:
         value: the score, a finite number.
         note: one line that explains the value.
-        facts: small plain data by which reports group or count cases.
+        facts: small plain data by which reports group or count cases, such as the winner of a comparison.
         log: long plain data for readers, such as a judge's answer or a debate.
         signature: one line that states how a judge made the value, to be cited with the value; empty if no judge made
             the value.
@@ -403,15 +404,15 @@ class Record:
         scores: finite numbers by metric name.
         error: one message, if the outcome is `error` or `failed`; otherwise None.
         cause: the kind of error, for grouping; None if no error occurred.
-        excused: why a case below its threshold does not fail the run by itself (`gate`, `epochs`, `quarantine`,
-            `xfail`); otherwise None.
+        excused: the reason why a failed case does not fail the run by itself (`gate`, `epochs`, `quarantine`, `xfail`);
+            otherwise None.
         notes: explanations from scorers, by metric name.
-        facts: small plain data of transcript and scores.
+        facts: small plain data by which reports group or count cases, collected from the transcript and the scores.
         usage: the usage of all calls of the case, including the judge's and the simulator's calls.
         judge_usage: the judge's part of `usage`.
-        simulator_usage: the part of `usage` by models that simulated users or tools.
+        simulator_usage: the part of `usage` that belongs to models that simulated users or tools.
         seconds: wall time of solving and scoring.
-        solving_seconds: time until the answer was complete, without the time for which calls waited to be sent.
+        solving_seconds: time until the answer was complete, minus the time that calls waited before they were sent.
         input: the sample's input as text.
         target: the expected answer.
         transcript: see `Transcript`; None if solving failed.
