@@ -106,7 +106,7 @@ def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 
 def _count_shared_values(one: Codes, two: Codes) -> Floats:
-    """For each pair of rows (one per table), count the values that both rows contain, in any column."""
+    """Count the values that both rows of each pair (one row per table) contain, in any column."""
     import numpy as np
 
     (values, rows), (others, beside) = _list_distinct(one), _list_distinct(two)
@@ -133,7 +133,7 @@ def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
 
 
 def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
-    """For each pair of rows, count equal cells in aligned columns; with transposed tables, columns are compared."""
+    """Count, for each pair of rows, the equal cells in aligned columns; transpose the tables to compare columns."""
     import numpy as np
 
     equal = np.zeros((len(one), len(two)), dtype=np.int32)

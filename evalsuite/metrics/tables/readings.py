@@ -398,7 +398,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """In an aligned grid, escape bars that are not below a bar or corner of a rule or head, so separate no cells."""
+    """Escape the bars of an aligned grid that separate no cells: no rule or head has a bar or corner above them."""
     for written in (lines, list(map(_fill_wide_characters, lines))):
         rules = list(filter(RULE.fullmatch, written)) or written[:1]
         edges = {edge.start() for line in set(rules) for edge in EDGE.finditer(line)}
