@@ -1,4 +1,4 @@
-"""Builders for `evalsuite build NAME`: each makes a benchmark's data from its sources."""
+"""Builders for `evalsuite build NAME`: each makes the data of one benchmark from source files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUILDERS = {
 
 
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add all builders with their options."""
+    """Add a subcommand with options for each builder."""
     builders = parser.add_subparsers(metavar="BENCHMARK", required=True)
     for name, made_of in BUILDERS.items():
         builder = builders.add_parser(name, help=made_of, description=f"Makes {made_of}.")

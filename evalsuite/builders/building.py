@@ -17,12 +17,12 @@ from evalsuite.core.errors import SettingsError
 
 
 def sum_file_sizes(files: Iterable[Path]) -> int:
-    """Sum the sizes of files in bytes; missing files have size 0, and repeated files count again."""
+    """Sum the sizes of files in bytes; a missing file has size 0, and a file that is listed twice counts twice."""
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
 class BuildProgress:
-    """A progress bar with rate and remaining time, shown only if tqdm is installed; bytes (`B`) appear as kB or MB."""
+    """A progress bar with rate and remaining time, shown if tqdm is installed; the unit `B` is scaled to kB or MB."""
 
     def __init__(self, total: int, unit: str) -> None:
         try:
@@ -99,7 +99,7 @@ def write_atomically(text: str, target: Path, folder: Path) -> None:
 
 @contextmanager
 def _raise_on_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that temporary files are removed."""
+    """Raise an exception on SIGTERM, so that the cleanup of temporary files runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -24,7 +24,7 @@ TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm",
 def add_options(
     parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add the named options of a run; if `defaults` is true, the help states each default."""
+    """Add the run options in `names` to a parser; if `defaults` is true, their help states the defaults."""
     for option in OPTIONS:
         if option.name in names:
             text = option.help if defaults else option.help.partition(". Default: ")[0]
@@ -39,13 +39,13 @@ def add_options(
 
 
 def add_model_options(parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()) -> None:
-    """Add the options of `TAKEN`, except the names in `without`, which the command defines itself."""
+    """Add the options in `TAKEN`; skip those in `without`, because the command defines them itself."""
     names = [name for name in TAKEN if name not in without]
     add_options(parser, names, required={"model"} if required else ())
 
 
 def select_model_settings(values: Mapping[str, Any]) -> Settings:
-    """Read the settings among a command's arguments."""
+    """Make the model's settings from a command's arguments."""
     return read_settings({name: values.get(name) for name in TAKEN})
 
 
@@ -73,7 +73,7 @@ class ModelSession:
 
 @contextmanager
 def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
-    """Open a session for the duration of the block; `store` is the file of the model's answers."""
+    """Open a session for the duration of the `with` block; `store` is the file that keeps the model's answers."""
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.gateway.opening import make_credentials, open_gateway
     from evalsuite.gateway.spend import read_prices
@@ -87,7 +87,7 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
         return open_gateway(settings, Answers.open(store))
 
     async def close_store(gateway: Gateway) -> bool:
-        # Wait briefly for pending calls and store their answers, because they cost money; then cancel the other calls.
+        # Wait briefly for pending calls, because their answers are paid for; then cancel the remaining calls.
         await gateway.aclose()
         with closing(Answers.open(store, read_only=True)) as answers:
             return len(answers) == 0
@@ -102,6 +102,6 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
             yield ModelSession(settings, gateway, background)
         finally:
             if background.run(close_store(gateway)):
-                store.unlink()  # Do not keep an empty store, because the model was never reached.
+                store.unlink()  # Delete the store if it is empty: the model never answered.
     finally:
         background.close()

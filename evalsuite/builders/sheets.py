@@ -47,7 +47,7 @@ def parse_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[s
 
 
 def decode_text(content: bytes) -> str:
-    """Decode a text file: UTF-8, UTF-16 (with a byte-order mark, or mostly ASCII), GB18030, otherwise Windows-1252.
+    """Decode a text file as UTF-8, UTF-16 (with a byte-order mark, or mostly ASCII), GB18030 or else Windows-1252.
 
     Raises:
         ValueError: the content is binary, or text in another encoding.
@@ -59,7 +59,7 @@ def decode_text(content: bytes) -> str:
     try:
         text = content.decode(find_encoding(content))
     except UnicodeDecodeError as error:
-        # In Latin-1 words, most bytes above 127 are single; in UTF-8 and in other scripts, they form sequences.
+        # Bytes above 127 are mostly single in Latin-1 words, but form sequences in UTF-8 and in other writing systems.
         alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))
         if 2 * alone <= sum(byte > 127 for byte in content):
             place = f"byte {error.start}, 0x{content[error.start]:02x}"
@@ -71,7 +71,7 @@ def decode_text(content: bytes) -> str:
 
 
 def find_delimiter(text: str) -> str:
-    """Find the delimiter for which most rows have as many cells as the first row; a tie goes to the widest rows."""
+    """Find the delimiter for which the most rows have as many cells as the first row; ties go to the wider rows."""
 
     def rate_delimiter(delimiter: str) -> tuple[float, int]:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]

@@ -1,8 +1,8 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
 `dump_reader` decompresses a dump into a pipe, and `workspace` reads the pipe as a table. The module of each source
-(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` divides entities into buckets by popularity
-and draws the same number of questions in each bucket at random.
+(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` divides entities into buckets by popularity,
+and draws an equal number of random questions from each bucket.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def run_build(args: Namespace) -> int:
 
 
 def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
-    """Write the templates in use and the drafted templates; return 1 if a draft failed."""
+    """Have a model draft templates; write them and the templates in use; return 1 if a draft failed."""
     examples = source.find_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
     drafts, failures = dbpedia.draft_templates(examples, select_model_settings(vars(args)), answers)
@@ -120,7 +120,7 @@ class KnowledgeSource:
 
     files: tuple[str, ...]  # File names in reading order; a file that is read twice appears twice.
     target: int  # Number of questions per bucket unless a number per template is given.
-    paper_cap: int  # Maximum number of questions per template and bucket in the paper's scripts.
+    paper_cap: int  # Maximum number of questions per template and bucket, as in the paper's scripts.
     # Reads a folder's files into a workspace; DBpedia's function may also take the user's file of templates.
     read: Callable[..., QuestionSource]
 
@@ -137,8 +137,9 @@ SOURCES = {
 def _format_questions(selection: Selection, partitions: Mapping[str, Partition]) -> str:
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
-    Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of popularity
-    that more popular entities of its type have. Several right answers form a list.
+    Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of the total
+    popularity that belongs to more popular entities of its type. If a question has several right answers, its answer is
+    a list.
     """
     return "{\n" + ",\n".join(_format_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 

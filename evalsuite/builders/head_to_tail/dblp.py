@@ -1,8 +1,8 @@
 """DBLP: computer scientists by their number of works, with questions about their theses.
 
-dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. If the parser read the DTD, a malicious
-file could expand to gigabytes or include other files. So before parsing, the file's document type is replaced by one
-that declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
+dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. Reading an unknown DTD is dangerous: a
+malicious one can expand to gigabytes or include other files. Therefore the file's DTD is replaced before parsing by a
+DTD that declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -39,12 +39,12 @@ TEMPLATES = {
     for asked in _ASKED
 }
 _UNNUMBERED_NAME_SQL = r"regexp_replace(name, ' \d{4}$', '')"  # DBLP numbers shared names, as in Wei Wang 0001.
-_SEPARATOR = "\x1f"  # Separates the schools of one thesis; this character cannot occur in XML.
+_SEPARATOR = "\x1f"  # Separates the schools of one thesis; XML cannot contain this character.
 
 
 @dataclass(frozen=True, slots=True)
 class Thesis:
-    """A thesis of a person who wrote no other thesis of this kind."""
+    """A thesis whose author wrote only one thesis of its kind (master's or doctoral)."""
 
     person: str
     kind: str
@@ -53,7 +53,7 @@ class Thesis:
     schools: tuple[str, ...]
 
     def write_question(self, subject: str) -> RawQuestion:
-        """Make a question about the `title`, `year` or `school` of the thesis; return the question with its answers."""
+        """Make a question about the thesis's `title`, `year` or `school`; return it with its answers."""
         word = THESES[self.kind][1]
         school = f" ({self.schools[0]})" if self.schools else ""
         questions: dict[str, tuple[str, Iterable[Answer | None]]] = {
@@ -129,7 +129,7 @@ class DblpSource(DumpSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row per person and work until `LAST_YEAR`; only theses by a single person have values in all columns."""
+    """Yield a row per person and work, until `LAST_YEAR`; thesis columns are empty unless the work has one author."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -142,8 +142,8 @@ def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...
 
 
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
-_OTHER_ELEMENTS = ("person", "www")  # XML elements that are not works, parsed only so that their memory can be freed.
-_PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The entities that XML itself declares.
+_OTHER_ELEMENTS = ("person", "www")  # XML elements that are not works; they are only parsed to free their memory.
+_PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The character names that XML itself declares.
 _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _UNKNOWN = re.compile(r"Entity '([^']+)' not defined")
 _ROOT = re.compile(rb"<dblp[\s>]")
@@ -156,7 +156,7 @@ _LONGEST_RECORD = 1 << 23
 class Work:
     """A publication."""
 
-    kind: str  # Dblp's element name (`article`, `phdthesis`, ...).
+    kind: str  # The name of the work's XML element in dblp.xml (`article`, `phdthesis`, ...).
     people: tuple[str, ...]  # Authors and editors; dblp adds numbers to names that several people share.
     title: str  # The title without markup and final full stop; empty if missing.
     year: int | None
@@ -206,10 +206,10 @@ def _read_work(element: Any) -> Work:
 
 
 def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """Replace the document type by one that declares only characters; line numbers stay the same."""
+    """Replace the DTD by one that declares only characters, without changing the line numbers."""
     prologue, blocks = _split_prologue(iter(blocks), path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
-    # The parser reads a declared value twice, so the declared ampersand `&#38;#38;` does not begin a reference.
+    # Escape an ampersand twice (`&#38;#38;`), because the parser reads a declared value twice.
     declared = [b'<!ENTITY %s "&#38;#%d;">' % character for character in _read_declarations(prologue, path).items()]
     yield head + b"<!DOCTYPE dblp [" + b"".join(declared) + b"]>" + b"\n" * prologue.count(b"\n")
     yield from blocks
@@ -228,7 +228,7 @@ def _split_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterato
 
 
 def _read_declarations(prologue: bytes, path: Path) -> Mapping[bytes, int]:
-    """Map the names of characters in HTML and in the DTD to the characters' numbers."""
+    """Map character names such as `auml`, from HTML and from the DTD, to character numbers."""
     beside = path.with_name("dblp.dtd")
     dtd = beside.read_bytes() if beside.is_file() else b""
     characters = {name.encode(): number for name, number in name2codepoint.items()}

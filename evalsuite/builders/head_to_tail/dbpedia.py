@@ -2,7 +2,8 @@
 
 A model may draft question templates for further predicates.
 
-As in the paper, predicates are left out if they are unspecific, dynamic, specific to the source, or not text.
+As in the paper, predicates are left out if they are unspecific, specific to the source, or their values are dynamic or
+not text.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
 FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
-_MORE = 4  # Oversampling factor, because an entity is drawn once for each value of a predicate, but needed only once.
-_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # "Mercury (planet)": the disambiguation is optional in an answer.
+_MORE = 4  # Oversampling factor: an entity with several values is drawn several times, but needed once.
+_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # A disambiguation, as in "Mercury (planet)", which is optional in an answer.
 
 
 class DbpediaSource(DumpSource):
-    """DBpedia's dump in a workspace; the file `templates` has a question per predicate, with `_` for the entity."""
+    """DBpedia's dump in a database; in the file `templates`, each predicate has a question with `_` for the entity."""
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
         super().__init__(workspace, folder)
@@ -61,7 +62,7 @@ class DbpediaSource(DumpSource):
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
     def find_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
-        """Find up to three pairs of subject and object for each of the commonest predicates without a template."""
+        """Find up to three examples (subject, object) for each of the most frequent predicates without a template."""
         known = {template.id for template in self.templates} | UNFIT.keys()
         rows = self._workspace.run_sql("""
             SELECT predicate, list((subject, object) ORDER BY subject, object)[:3]
@@ -87,7 +88,7 @@ class DbpediaSource(DumpSource):
         return list_questions
 
     def _read_dump(self, path: Path) -> None:
-        """Read the triples; remove the common prefix of entities, and replace objects that are not entities by null."""
+        """Read the triples; remove the prefix of entities' IRIs, and replace objects that are not entities by null."""
         skip = len(_RESOURCE)
         with read_triples(self._workspace, path) as stream:
             self._workspace.run_sql(f"""
@@ -96,7 +97,7 @@ class DbpediaSource(DumpSource):
                        CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
                 FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
             """)
-        # A name with two successive underscores is an intermediate node of the extraction, not an entity.
+        # A name with two successive underscores is not an entity, but an intermediate node of DBpedia's extraction.
         self._workspace.run_sql(f"""
             CREATE TABLE entity AS
             SELECT id, count(*) AS popularity, {self._make_draw_number_sql("id")} AS lot
@@ -126,7 +127,7 @@ class DbpediaSource(DumpSource):
         return {(template, subject): objects for template, subject, objects in rows}
 
     def _find_ambiguous(self) -> set[str]:
-        """Find the drawn entities whose name equals another entity's name apart from case."""
+        """Find the drawn entities whose name differs from another entity's name only in case, or not at all."""
         rows = self._workspace.run_sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
             JOIN (
@@ -153,10 +154,10 @@ PARAMETERS: Mapping[str, Any] = {"max_tokens": 64, "temperature": 0.0}
 def draft_templates(
     examples: Mapping[str, list[tuple[str, str]]], settings: Settings, answers: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ask a model for a question template per predicate; the prompt is like the paper's Prompt 1, in other words.
+    """Ask a model for a question template per predicate; the prompt paraphrases the paper's Prompt 1.
 
     Args:
-        examples: pairs of subject and object by predicate.
+        examples: up to three pairs of subject and object per predicate.
         answers: the file that stores the model's answers.
 
     Returns:
@@ -199,8 +200,9 @@ def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Unsuitable predicates (`UNFIT`) are left out. If a predicate's value changes over time (`CHANGING`), evalsuite's
-    own question replaces the file's question. It asks for past and present values, so any of these values is accepted.
+    Unsuitable predicates (`UNFIT`) are left out. If a predicate's value changes over time (`CHANGING`), evalsuite's own
+    question replaces the file's question. evalsuite's question asks for past and present values, so any of these values
+    is accepted.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
@@ -270,7 +272,8 @@ _ELSEWHERE = {
 }
 # Unsuitable predicates with their reasons.
 UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
-# Predicates whose values change over time, or vary in kind (`class`); the shipped questions allow all these values.
+# Predicates whose values change over time, or are of several kinds (`class`). The shipped questions accept each of an
+# entity's values.
 CHANGING = {
     _ONTOLOGY.format(name)
     for name in (

@@ -1,4 +1,4 @@
-"""Make candidate questions by the paper's rules, and choose among them by popularity and at random."""
+"""Make possible questions (candidates) by the paper's rules, and choose among them at random by popularity bucket."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question that the dump answers; among a template's candidates, lower `turn`, then lower `lot`, comes first."""
+    """A possible question with its answers; a template's candidates are sorted by `turn`, then by `lot`."""
 
     entity: str
     popularity: int
-    turn: int  # Number of the template's earlier questions about the entity.
-    lot: int  # The entity's pseudorandom number, which depends on the seed.
+    turn: int  # Number of earlier candidates of the template about the same entity.
+    lot: int  # The entity's pseudorandom number, computed from the seed.
     question: str
     answers: tuple[Answer, ...]  # All right answers.
 
@@ -52,18 +52,18 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """The sorted candidates of one template and bucket; `exhausted` means that no further candidates exist."""
+    """The sorted possible questions of one template and bucket; `exhausted` means that no more exist."""
 
     candidates: tuple[Candidate, ...]
     exhausted: bool
 
 
-# Maps a template, then a bucket, to the candidate questions.
+# Maps a template, then a bucket, to the possible questions.
 Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has 1 to `MOST_ANSWERS` answers, which are all text and do not occur in the question."""
+    """Tell whether a question has 1 to `MOST_ANSWERS` answers, all are text, and none occurs in the question."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and REPLACEMENT_CHARACTER not in question
@@ -80,7 +80,7 @@ def contains_answer(question: str, answers: Iterable[Answer]) -> bool:
 
 
 def is_text_answer(answer: Answer) -> bool:
-    """Tell whether an answer is text: it has a letter or a digit, no lost character, and is not an address."""
+    """Tell whether an answer is text: it has a letter or digit, no replacement character, and is not a URL."""
     text = str(answer)
     is_address = re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
     return bool(re.search(r"\w", text)) and not is_address and REPLACEMENT_CHARACTER not in text
@@ -104,19 +104,19 @@ _MOST_IN_ORDER = 1_000_000  # Maximum entities that the database sorts; a larger
 
 
 def compute_draw_number(seed: int, *parts: str) -> int:
-    """Compute a 64-bit pseudorandom number from the seed and texts; sorting by this number shuffles entities."""
+    """Compute a 64-bit pseudorandom number from a seed and texts; entities are shuffled by sorting by this number."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
 def make_draw_number_sql(seed: int, expression: str) -> str:
-    """Write SQL that computes `compute_draw_number` for an SQL expression of type text."""
+    """Write SQL that gives the result of `compute_draw_number` for an SQL expression of type text."""
     # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
 def partition_by_popularity(workspace: Workspace, entities: str) -> Partition:
-    """Cut the entities of a relation into buckets by their column `popularity`."""
+    """Divide the entities in an SQL relation into buckets by the column `popularity`."""
     return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
 
 
@@ -154,13 +154,13 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
 
 
 def make_drawn_ids_sql(*templates: QuestionTemplate) -> str:
-    """Write SQL for a relation with the `id`s of all entities drawn for these templates."""
+    """Write SQL that selects the `id`s of all entities drawn for these templates."""
     names = ", ".join(quote_sql(template.id) for template in templates)
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
 def count_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
-    """Return the rows of the query `shown`, each with two counts: entities with its name, and with its name and year.
+    """Add to each row of the query `shown` the number of entities with its name, and of those with its name and year.
 
     `shown` and `entities` have the columns `called` (equal for equal names) and `year`.
     """
@@ -180,12 +180,13 @@ def count_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tup
 
 
 def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], ask: QuestionMaker) -> Draw:
-    """Make the candidate questions about all entities in the table `drawn`."""
+    """Make the possible questions about all entities in the table `drawn`."""
     left = {(template, bucket) for template, bucket, done in workspace.run_sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
-        # Take one question per entity while more entities can be drawn, so that questions cover many entities.
+        # Take only one question per entity as long as more entities can be drawn, so that questions cover many
+        # entities.
         turns = 1 if (name, bucket) in left else None
         fitting = islice(_select_suitable(ask(by_id[name], entity)), turns)
         candidates[name, bucket] += [
@@ -210,7 +211,7 @@ def _select_suitable(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[
 
 @dataclass(frozen=True, slots=True)
 class BucketShare:
-    """The number of a bucket's entities and the sum of their popularity."""
+    """How many entities a bucket has, and the sum of their popularity."""
 
     entities: int = 0
     popularity: int = 0
@@ -240,7 +241,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
     def find_lowest_popularity(self, bucket: str) -> int:
-        """Return the lowest popularity in this and more popular buckets, or the maximum plus one if all are empty."""
+        """Return the lowest popularity in this bucket and those above; if all are empty, the maximum plus one."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -254,19 +255,19 @@ class Partition:
         return shares
 
 
-GROWTH = 4  # Factor by which a template's draw grows if the draw yielded too few candidates.
+GROWTH = 4  # If a draw gave a template too few questions, the next one is larger by this factor.
 
 
 class QuestionSource(ABC):
-    """A dump that has been read, from which questions can be drawn."""
+    """A source of questions, such as a dump that has been read."""
 
-    # The default templates; if two templates make the same question, the earlier template keeps the question.
+    # The default templates. If two templates make the same question, only the earlier one asks it.
     templates: Sequence[QuestionTemplate]
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
     # The reasons why templates of the user are not used, by template id.
     dropped: Mapping[str, str] = MappingProxyType({})
     partitions: Mapping[str, Partition]  # The popularity buckets of each type of entity.
-    # The popularity of the predicate that a template asks for, by template id; empty if unknown.
+    # Maps a template's id to the popularity of the predicate that the template asks for; empty if unknown.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
@@ -295,12 +296,12 @@ class DumpSource(QuestionSource):
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
 
     def _make_pool_sql(self, template: QuestionTemplate) -> str:
-        """Write the SQL of the entities that may have a value for the template."""
+        """Write SQL that selects the entities for which the template may have an answer."""
         raise NotImplementedError
 
     @abstractmethod
     def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
-        """Read the facts about the drawn entities; return a function that yields an entity's questions."""
+        """Read the data about the drawn entities, and return a function that yields an entity's questions."""
 
     def _make_draw_number_sql(self, expression: str) -> str:
         return make_draw_number_sql(self._workspace.seed, expression)
@@ -313,16 +314,16 @@ class Selection:
     # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # Each template without questions, with its empty buckets.
+    empty: Mapping[QuestionTemplate, Sequence[str]]  # The empty buckets of each template that got no questions.
 
 
 def choose_questions(
     source: QuestionSource, templates: Sequence[QuestionTemplate], *, per_template: int | None, target: int
 ) -> Selection:
-    """Draw until every template has its maximum number of questions, or all questions that exist.
+    """Draw questions until every template has its maximum number, or no further questions exist.
 
-    The maximum per bucket is `per_template`. With None, it is the smallest number with which all templates together
-    reach `target` questions per bucket.
+    A template's maximum per bucket is `per_template`; with None, it is the smallest number that gives all templates
+    together `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)
@@ -336,7 +337,7 @@ def choose_questions(
 
 
 def find_question_cap(available: Sequence[int], target: int) -> int:
-    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; without any, return the target."""
+    """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; if none exists, return `target`."""
     for cap in sorted(each for each in {*available, target} if each):
         reached = sum(min(cap, each) for each in available)
         if reached >= target:
@@ -355,7 +356,7 @@ def _can_draw_more(buckets: Mapping[str, CandidateList], cap: int) -> bool:
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:
-    """Choose the first candidates of each template, except questions that an earlier template asks."""
+    """Choose the first possible questions of each template, except those that an earlier template also asks."""
     asked: set[str] = set()
     chosen, empty = {}, {}
     for template, buckets in drawn.items():

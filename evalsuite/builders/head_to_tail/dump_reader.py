@@ -1,7 +1,7 @@
 """Reads compressed dumps as blocks of bytes, as lines, and through a pipe that a database can read.
 
-With a named pipe, one thread decompresses while the database parses. The decompressed data are never on the disk, and
-the number of compressed bytes read so far is always known.
+With a named pipe, one thread decompresses while the database parses. Decompressed data are never written to disk, and
+the progress bar can count the compressed bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, BinaryIO
 
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
-# Returns a line's fault and the expected content; None if the line has no fault.
+# Checks a line; returns what is wrong and what was expected, or None if the line is correct.
 Check = Callable[[str], "tuple[str, str] | None"]
-BLOCK = 1 << 16  # Bytes per block. Larger blocks exceed the processor's cache and were 10% slower in measurements.
-_ZSTD_WINDOW = 1 << 31  # The largest window of zstd, in bytes, which the files of MAG use.
+BLOCK = 1 << 16  # Bytes per block. Larger blocks exceed the processor's cache, and were 10% slower.
+_ZSTD_WINDOW = 1 << 31  # The largest zstd window in bytes, which MAG's files need.
 _ZSTD_SLICE = 1 << 10
 
 
@@ -38,7 +38,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
 
 
 class _CountingFile:
-    """A file that reports the number of bytes of each read; `at` is their sum."""
+    """A file that reports the number of bytes of each read; `at` is the number of bytes read so far."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self._file, self._advance, self.at = file, advance, 0
@@ -51,7 +51,7 @@ class _CountingFile:
 
 
 def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Decompress a file by its suffix; after each read, `advance` gets the number of compressed bytes."""
+    """Decompress a file in the format of its suffix; call `advance` with the number of compressed bytes read."""
     try:
         opened = path.open("rb")
     except OSError as error:
@@ -109,10 +109,10 @@ def _make_zstd_error() -> type[Exception]:
 
 @contextmanager
 def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
-    """Write blocks into a new named pipe in another thread; the body of the `with` must read the pipe once.
+    """Write blocks into a new named pipe, in another thread; the caller's `with` block must read the pipe once.
 
-    If the iteration over the blocks fails, its error is raised at the end of the body. In this case, an error of the
-    body is suppressed, because incomplete data caused it.
+    If the iteration over `blocks` fails, its error is raised at the end of the `with` block. An error of the `with`
+    block itself is then suppressed, because incomplete data caused it.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
@@ -123,7 +123,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
                 for block in blocks:
                     out.write(block)
         except BrokenPipeError:
-            pass  # Ignore the broken pipe: its reader has finished, or has failed and raises its own error.
+            pass  # Ignore the broken pipe: the reader has either finished, or raises an error itself.
         except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             failures.append(error)
 
@@ -133,7 +133,8 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         yield
     finally:
         while feeder.is_alive():
-            # The body may fail before it opens the pipe, so release a feeder that still waits for a reader.
+            # If the `with` block failed before it opened the pipe, the feeder still waits for a reader, so open the
+            # pipe here.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()
@@ -142,8 +143,8 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
 
 
 LONGEST = 1 << 21  # Maximum length of a line; a longer line is damaged or malicious.
-# Escapes in JSON. The pattern first matches complete surrogate pairs and escaped backslashes, so the group `half`
-# matches only lone surrogates.
+# Escapes in JSON. Complete surrogate pairs and escaped backslashes are matched first, so the group `half` matches only
+# lone surrogates.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
@@ -208,7 +209,7 @@ def drop_carriage_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Replace each lone surrogate (`\ud800`) in JSON by U+FFFD, because dumps often have them; yield whole lines."""
+    r"""Replace lone surrogates (`\ud800`), which are common in dumps, by U+FFFD; yield whole lines of JSON."""
     rest = b""
     for block in chain(blocks, (b"",)):
         text = rest + block
@@ -220,7 +221,7 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
-    """Read a file again to find its first malformed line; the first `skip` lines are not checked."""
+    """Read a file again to find its first malformed line, ignoring the first `skip` lines."""
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
     for number, line in enumerate(split_lines(drop_carriage_returns(decompress_file(path, int))), 1):
         too_long = endless if len(line) > LONGEST else None

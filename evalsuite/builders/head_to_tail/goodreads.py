@@ -30,7 +30,7 @@ PAGES = QuestionTemplate("goodreads-book-pages", "book")
 SERIES = QuestionTemplate("goodreads-book-series", "book")
 ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
 ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
-# SQL conditions that a book's best-known edition must meet, by template.
+# For each template, the SQL condition that a book's best-known edition must meet.
 _BOOK_CONDITIONS = {
     AUTHOR: "true",
     PUBLISHER: "publisher IS NOT NULL",
@@ -41,7 +41,7 @@ _BOOK_CONDITIONS = {
     ISBN_10: "isbn10 IS NOT NULL",
 }
 _TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count", "isbn", "isbn13")
-# Separates a title from its series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
+# Splits a title from its series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
 _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 
 
@@ -66,10 +66,10 @@ class Edition:
 class Book:
     """A book in all its editions."""
 
-    main: Edition  # The edition with the most ratings among the editions that questions may be about.
+    main: Edition  # The edition with the most ratings, of those that questions may ask about.
     editions: tuple[Edition, ...]
-    namesakes: int  # Number of books with an edition of the same name as `main`, this book included.
-    twins: int  # Number of books that share name and year with `main`, this book included.
+    namesakes: int  # Number of books, this one included, with an edition named like `main`.
+    twins: int  # Number of books, this one included, with an edition that has the name and year of `main`.
 
     def write_question(self, template: QuestionTemplate) -> str | None:
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
@@ -89,7 +89,7 @@ class Book:
         }[template]
 
     def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers of all editions that fit the question; return none if an author's name is missing."""
+        """Return the answers from all editions that fit the question; none if the name of an author is missing."""
         publisher = (self.main.publisher or "").lower()
         fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
@@ -110,7 +110,7 @@ class Book:
 class GoodreadsSource(DumpSource):
     """Goodreads' dump, read into the database of a `Workspace`."""
 
-    # Only the paper's mix of questions asks for ISBNs.
+    # ISBNs are only asked for in the paper's mix of questions.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
 
@@ -144,7 +144,7 @@ class GoodreadsSource(DumpSource):
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
         with read_json_rows(self._workspace, path, fields) as stream:
-            # Authors have an empty role; illustrators, translators and others do not.
+            # Goodreads gives authors an empty role, unlike illustrators, translators and others.
             self._workspace.run_sql(f"""
                 CREATE TABLE edition AS
                 SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
@@ -159,8 +159,8 @@ class GoodreadsSource(DumpSource):
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # Select the best edition by a number, because the database can spill aggregates of numbers, but not of texts,
-        # to disk.
+        # Choose the best edition by a number, because the database can move only aggregates of numbers to disk, not of
+        # texts.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {self._make_draw_number_sql("book")} AS lot,

@@ -1,4 +1,8 @@
-"""IMDb: questions about titles (popularity: votes) and people (popularity: votes of their best-known titles)."""
+"""IMDb: questions about titles and people.
+
+A title's popularity is its number of votes; a person's popularity is the number of votes for the person's best-known
+titles.
+"""
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
@@ -40,7 +44,7 @@ KINDS = {
     "video": "video",
     "videoGame": "video game",
 }
-# Kinds of title that have a start year and an end year instead of a release year.
+# IMDb's types of titles that have a start and an end year instead of a release year.
 SERIES = ("tvSeries", "tvMiniSeries")
 LAST_YEAR = 2020
 START_YEAR = QuestionTemplate("imdb-title-start-year", "title")
@@ -67,7 +71,7 @@ _NOT_A_CHARACTER = re.compile(
     re.IGNORECASE,
 )
 _SPECIALTIES = ("legal", "soundtrack", "special_effects", "stunts", "visual_effects")
-# Credits that are not a specific profession.
+# IMDb's professions that are not specific enough for an answer.
 _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtrack"}
 
 
@@ -77,17 +81,17 @@ class Title:
 
     kind: str  # IMDb's type of title.
     name: str
-    year: int | None  # The year of release, or the year in which a series began, if known.
+    year: int | None  # The year of release; for a series, the first year; None if unknown.
     end_year: int | None  # The year in which a series ended, if it has ended.
     minutes: int | None
-    namesakes: int  # Number of titles with this name, this title included.
-    twins: int  # Number of titles with this name and year.
+    namesakes: int  # Number of titles with this name, including this title.
+    twins: int  # Number of titles with this name and year, including this title.
 
     def has_usable_year(self) -> bool:
         return self.year is not None and self.year <= LAST_YEAR
 
     def format_name(self) -> str | None:
-        """Return the name, followed by the year if titles share the name; None if titles share name and year."""
+        """Return the name, with the year if other titles have the same name; None if another title has both."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
@@ -111,7 +115,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person with a unique name, and the person's best-known work (None if the work is ambiguous)."""
+    """A person with a unique name, with a best-known work (None if the title of this work is ambiguous)."""
 
     name: str
     work: str | None
@@ -133,7 +137,7 @@ class Person:
 
 
 def is_character(role: str) -> bool:
-    """Tell whether a role is a character."""
+    """Tell whether a role is the name of a character, unlike "himself" or "extra"."""
     return bool(role.strip()) and not _NOT_A_CHARACTER.fullmatch(role.strip())
 
 
@@ -146,7 +150,7 @@ def read_professions(listed: str | None) -> list[str]:
 
 
 def find_only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
-    """Return a person's only profession if the template asks for its kind; otherwise return nothing."""
+    """Return a person's profession if the person has only one and the template asks for its kind; otherwise nothing."""
     if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
         return []
     is_department = listed.endswith("_department") or listed == "location_management"
@@ -156,12 +160,13 @@ def find_only_profession(listed: str | None, template: QuestionTemplate) -> list
 
 _NAMES = ("title.ratings", "title.basics", "name.basics", "title.crew", "title.principals")
 FILES = tuple(f"{name}.tsv.gz" for name in _NAMES)
-# SQL conditions that the titles of each template must meet; Python writes a tuple of texts as SQL does.
+# For each template, the SQL condition that a title must meet. A tuple of texts is written in the same way in Python and
+# SQL.
 _TITLE_CONDITIONS = {
     START_YEAR: f"kind IN {SERIES}",
     RELEASE_YEAR: f"kind NOT IN {SERIES}",
     END_YEAR: f"end_year <= {LAST_YEAR}",
-    # The running time of a series may mean one episode or all episodes.
+    # Leave out series, because their running time may mean one episode or all episodes.
     RUNNING_TIME: f"minutes > 0 AND kind NOT IN {SERIES}",
     DIRECTOR: "true",
     WRITER: "true",
@@ -176,7 +181,7 @@ _PERSON_CONDITIONS = {
     SPECIALTY: f"professions IN {_SPECIALTIES}",
     KNOWN_FOR: "true",
 }
-# Templates whose answers are credits in other files. Many titles lack credits, and reading the files again is slow, so
+# Templates whose answers are in the files of credits. Many titles lack credits, and reading the files again is slow, so
 # more titles are drawn at once.
 _CREDITS = (DIRECTOR, WRITER, CHARACTER)
 _MORE = 8
@@ -335,7 +340,7 @@ class LoadedFacts:
         return Person(name, self._titles[best].format_name()).write_question(template), answers[template]
 
     def _list_names(self, people: str | None) -> list[Answer | None]:
-        """Return the people's names; return none if a name is unknown, because the answers would be incomplete."""
+        """Return the people's names; if any name is unknown, return none, because the answers would be incomplete."""
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 

@@ -25,7 +25,7 @@ from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
 
 LAST_YEAR = 2020
-# The first columns of each file, by the graph's schema; the files have no header.
+# Names of the first columns of each file, from MAG's schema, because the files have no header.
 COLUMNS = {
     "ConferenceInstances.txt.zst": (
         "ConferenceInstanceId NormalizedName DisplayName ConferenceSeriesId Location OfficialUrl StartDate"
@@ -55,7 +55,7 @@ DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
 _PAPER_CONDITIONS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# For each template about conferences or journals, the column with the answer, and the question.
+# Maps each template about conferences or journals to the column with the answer, and to the question.
 _VENUE_QUESTIONS = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
@@ -71,23 +71,23 @@ _KINDS = {
     "Repository": "preprint",
     "Thesis": "thesis",
 }
-# Equal titles are found by a hash of MAG's normalised title, which has no case and punctuation. The hash saves memory;
-# two titles collide with a probability of about 1 in 10^19.
+# Equal titles are found by a hash, to save memory; two titles collide with a probability of about 1 in 10^19. The hash
+# is computed from MAG's normalised title (lower case, without punctuation).
 _TITLE_HASH_SQL = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper or another document of the graph."""
+    """A paper or another document in the Microsoft Academic Graph."""
 
     name: str
-    kind: str | None  # The graph's type of document; None if unknown.
+    kind: str | None  # The type of document in the Microsoft Academic Graph; None if unknown.
     year: int
     publisher: str | None
     venue: str | None
     doi: str | None
-    namesakes: int  # Number of papers with this title, this paper included.
-    twins: int  # Number of papers with this title and year.
+    namesakes: int  # Number of papers with this title, including this paper.
+    twins: int  # Number of papers with this title and year, including this paper.
 
     def write_question(self, template: QuestionTemplate) -> str | None:
         # A question about the year must not reveal the year, so the title must be unique.
@@ -194,7 +194,7 @@ class MagSource(DumpSource):
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
         with self._stream_file("PaperAuthorAffiliations", columns) as stream:
-            # An author with several affiliations has several rows.
+            # Remove duplicates, because an author with several affiliations has several rows.
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE authorship AS
                 SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
@@ -217,7 +217,7 @@ class MagSource(DumpSource):
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
     def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
-        """Map each drawn entity to its name, its answer, and the number of entities with the same name."""
+        """Map each drawn entity to its name, its answer, and the number of entities with this name."""
         shown = f"""
             SELECT id, name, {_VENUE_QUESTIONS[template][0]} AS answer, lower(name) AS called, NULL AS year
             FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)

@@ -1,7 +1,7 @@
 """The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
 
-The database's errors name only a pipe, and their wording varies between versions. So after a failure, the file is read
-again to find the malformed line.
+The database's errors name only a pipe, and their wording varies between versions. Therefore, if reading a dump fails,
+the dump is read again to find the malformed line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEMORY = "1GB"
 
 
 class Workspace:
-    """A database in a private folder (see `building`), with the seed of all random draws."""
+    """A database in a private folder (see `building`), and the seed for all random draws."""
 
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
         self.folder, self.progress, self.seed = folder, progress, seed
@@ -57,7 +57,7 @@ class Workspace:
 
     @contextmanager
     def open_stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield `relation(path)`, SQL for exactly one query, for the pipe's quoted path."""
+        """Write blocks to a pipe; yield `relation(quoted path of the pipe)`, SQL to be used in exactly one query."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
@@ -85,9 +85,9 @@ def _open_database(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # Disable join reordering, because the planner does not know the size of a stream. In a join of a stream with a
-    # small table, the database would hold the stream in memory instead of the table. So queries in this package name
-    # the larger side of a join first.
+    # Disable join reordering, because the planner does not know that a stream is large: in a join with a small table,
+    # it would keep the stream in memory instead of the table. Therefore queries in this package name the larger side of
+    # a join first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 
@@ -104,7 +104,7 @@ def read_tsv(
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
 
     Args:
-        names: the first columns in order, for a file without a header; the file may have more columns.
+        names: the names of the first columns, if the file has no header; the file may have more columns.
     """
     line, blocks = read_first_line(drop_carriage_returns(decompress_file(path, workspace.progress.advance)), path)
     if names:
@@ -126,14 +126,14 @@ def read_tsv(
 
 
 def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
-    """Read a file with one JSON object per line; yield SQL for the FROM clause of exactly one query.
+    """Read a file with one JSON object per line; yield SQL for a FROM clause, to be used in exactly one query.
 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
-    must have these fields; null is allowed.
+    must have all fields in `fields`, but a value may be null.
     """
     blocks = replace_surrogates(check_line_lengths(decompress_file(path, workspace.progress.advance)))
     # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
-    # memory. The delimiter cannot occur in JSON.
+    # memory. The delimiter U+0001 cannot occur in JSON.
     table = partial(_make_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
 
@@ -144,7 +144,7 @@ def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) 
 
 
 def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
-    """Read RDF triples of IRIs, one per line; yield SQL for the FROM clause of exactly one query.
+    """Read RDF triples of IRIs, one per line; yield SQL for a FROM clause, to be used in exactly one query.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
     `#` are comments.
@@ -158,7 +158,7 @@ def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str
 def load_rows(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
-    """Read rows (without tabs and line ends) as a table; yield SQL for the FROM clause of exactly one query."""
+    """Read rows of cells without tabs and line ends; yield SQL for a FROM clause, to be used in exactly one query."""
     return workspace.open_stream(_encode_rows(rows), partial(_make_csv_reader_sql, delimiter="\t", types=columns))
 
 

@@ -1,4 +1,4 @@
-"""Make Struc-Bench from other sources: the steps of `evalsuite build struc-bench`."""
+"""Make Struc-Bench's data from other sources; each step is a subcommand of `evalsuite build struc-bench`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS: dict[str, BuildStep] = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the steps with their options."""
+    """Add a subcommand with options for each step."""
     steps = parser.add_subparsers(metavar="STEP", required=True)
     for name, (what, about, add_options, run_step) in STEPS.items():
         description = f"{what[0].upper()}{what[1:]}.\n\n{about}"

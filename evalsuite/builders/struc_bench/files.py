@@ -24,7 +24,7 @@ NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.js
 
 
 def check_file_name(target: Path, syntax: Format) -> None:
-    """Check that a file's name shows the format of its items, because readers infer the format from the name."""
+    """Check that a file name shows the format of the items, because the format is later inferred from the name."""
     if target.suffix != ".json" or find_format(target) != syntax:
         raise SettingsError(
             f"--to {target}: the file name must show the format of the items; call it {NAMES[syntax]} or similar"
@@ -45,7 +45,7 @@ class Fragment:
 
     markup: str  # The markup, including the caption.
     line: int  # The line of the file at which the markup begins, from 1.
-    unfit: str = ""  # The reason why the markup is unusable; empty if the extraction found no defect.
+    unfit: str = ""  # Why the markup is unusable; empty if no defect was found on extraction.
 
 
 def find_defect(fragment: Fragment, syntax: Format) -> str:
@@ -82,7 +82,8 @@ def find_html_fragments(page: str) -> Iterator[Fragment]:
         if not piece["end"]:
             if not depth:
                 begin = piece.start()
-                # Count only the lines since the last table, because counting from the start takes quadratic time.
+                # Count only the lines since the last table, because counting from the start each time would take
+                # quadratic time.
                 line, counted = line + page.count("\n", counted, begin), begin
             depth += 1
         elif depth:
@@ -110,7 +111,8 @@ def find_latex_fragments(source: str) -> Iterator[Fragment]:
         if token.kind == "begin" and token.value in VERBATIM:
             place = end
         elif token.kind == "begin" and token.value in TABLES:
-            # Count only the lines since the last table, because counting from the start takes quadratic time.
+            # Count only the lines since the last table, because counting from the start each time would take quadratic
+            # time.
             line, counted = line + source.count("\n", counted, token.start), token.start
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
@@ -135,11 +137,11 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def describe_tables(tables: Sequence[CellGrid]) -> str:
-    """Describe every text of the tables in words, one paragraph per table: the caption, the columns, and each row.
+    """Write the content of tables in sentences, one paragraph per table: the caption, the columns, and each row.
 
-    Top rows with one text across all columns are titles. The head below the titles names the columns; texts of several
-    head rows are joined. Any other spanning cell is repeated in each position that it covers. Blank cells are left out.
-    A column without a name is called by its number.
+    Rows at the top with one text across all columns are titles. The head rows below the titles name the columns; if
+    there are several head rows, their texts are joined. A cell that spans several positions, except a title, is
+    repeated in each position. Blank cells are left out. A column without a name is called by its number.
     """
     return "\n\n".join("\n".join(_describe_table(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
@@ -193,14 +195,14 @@ INSTRUCTIONS: Mapping[Format, str] = {
 
 @dataclass(slots=True)
 class BuiltItems:
-    """Items made from a folder, by format, and the reasons why tables or files were not used, by file and line."""
+    """Items made from a folder, by format; also the reasons why tables or files were not used, by file and line."""
 
     items: dict[Format, list[TableItem]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of the step."""
+    """Add the options of this subcommand."""
     parser.add_argument(
         "--from", dest="folder", type=Path, required=True, metavar="DIR", help="folder of .tex and .html files"
     )
@@ -292,7 +294,7 @@ NOTE = "Rows and columns: means over all tables of the items, including rows and
 
 
 def count_items(syntax: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
-    """Return format, counts of items and tables, and mean rows and columns per table (None if no table exists)."""
+    """Return the format, numbers of items and tables, and mean rows and columns per table (None without tables)."""
     tables = [table for item in (*test, *train) for table in read_tables(item.output, syntax)]
     sizes = zip(*((len(table.rows), table.width) for table in tables), strict=True)
     means: list[Cell] = [fmean(counts) for counts in sizes] or [None, None]
@@ -300,7 +302,7 @@ def count_items(syntax: Format, test: Sequence[TableItem], train: Sequence[Table
 
 
 def add_statistics_arguments(parser: ArgumentParser) -> None:
-    """Add the options of the step."""
+    """Add the options of this subcommand."""
     parser.add_argument(
         "files",
         nargs="+",
@@ -315,7 +317,7 @@ def run_statistics(args: Namespace) -> int:
     from evalsuite.output.reports.markdown import convert_for_terminal, render_table
 
     names = [path.name for path in args.files]
-    # Files of one folder whose names differ only in `train` and `test` form a set.
+    # Files in one folder whose names differ only in the words `train` and `test` belong to one data set.
     sets: dict[tuple[Path, str], list[Path]] = {}
     for path in args.files:
         sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)

@@ -38,7 +38,7 @@ COLUMNS = (ID, "markup", "text", "wanted", "answer", *ASPECTS, *ERROR_TYPES, "co
 
 
 def add_sheet_arguments(parser: ArgumentParser) -> None:
-    """Add the options of the step."""
+    """Add the options of this subcommand."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="names or folders of runs, or `last`")
     parser.add_argument(
         "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
@@ -49,7 +49,7 @@ def add_sheet_arguments(parser: ArgumentParser) -> None:
 
 
 def run_sheet(args: Namespace) -> int:
-    """Write the sheet, and the key that states each output's sample and model."""
+    """Write the blind sheet, and a key file that states each output's sample and model."""
     if args.to.suffix != ".csv" or args.to.exists():
         problem = "exists and may contain ratings" if args.to.exists() else "is not the name of a .csv file"
         raise SettingsError(f"--to {args.to} {problem}; choose another name")
@@ -57,7 +57,7 @@ def run_sheet(args: Namespace) -> int:
     for name in args.runs:
         folder = find_run_folder(args.reports, name)
         for record in load_run(folder).records:
-            # Only the first epoch is rated, because people rate each item once per mode of the benchmark.
+            # Leave out epochs after the first, because people rate each item once per mode of the benchmark.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
                 output = hashlib.sha256(f"{folder.name}\n{record.case}".encode()).hexdigest()[:10]
                 records[output] = record
@@ -96,7 +96,7 @@ NO = frozenset({"", "no", "n", "0", "false", "-"})
 
 
 def add_ratings_arguments(parser: ArgumentParser) -> None:
-    """Add the options of the step."""
+    """Add the options of this subcommand."""
     parser.add_argument(
         "sheets", nargs="+", type=Path, metavar="SHEET", help="filled-in copies, each named like its person"
     )

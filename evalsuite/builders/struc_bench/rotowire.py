@@ -1,4 +1,4 @@
-"""Build raw-text items from the box scores and reports of basketball games: `evalsuite build struc-bench rotowire`."""
+"""Build raw-text items from basketball games' box scores and reports: `evalsuite build struc-bench rotowire`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ PAIR = re.compile(
 
 
 def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Group sentences by row; a sentence that names no row belongs to the rows of the previous sentence."""
+    """Group sentences by the row that they name; a sentence that names no row is about the rows of the one before."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
@@ -133,7 +133,7 @@ def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[st
 
 
 def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
-    """Tell whether a sentence about a row states the row's value in a column."""
+    """Tell whether a sentence about a row's team or player states its value in a column."""
     value = values.get(column.key, "")
     if column.cue.search(sentence) and value in read_numbers(sentence):
         return True
@@ -170,7 +170,7 @@ def _make_table(
 ) -> CellGrid:
     """Make a table of the values that the report mentions, leaving out empty rows and columns.
 
-    `rows` contains each row's values by key, and `mentioned` the keys of the values that the report mentions.
+    `rows` maps each row to its values by column key; `mentioned` maps it to the keys whose values the report mentions.
     """
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [
@@ -228,7 +228,7 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
 
 
 def _format_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
-    """Return a line's values as text; absent values are left out, and whole numbers may be JSON numbers."""
+    """Return a line's values as texts; leave out absent values, and convert whole JSON numbers."""
     values = {
         key: str(value) if type(value) is int else require_type(value, str, path, f"{where}, {key!r}").strip()
         for key, value in line.items()
@@ -284,7 +284,7 @@ def _read_lines(path: Path) -> list[str]:
 
 def _read_named_tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
-    # If a report mentions no value, the line contains only the names of both tables.
+    # A line with only the names of both tables belongs to a report that mentions no value.
     if not tables and not all(f"{name}:" in line for name in NAMES):
         raise DatasetError(path, where, "no table", "Team: and Player: tables, rows between <NEWLINE>")
     for table in tables:
@@ -315,7 +315,7 @@ EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of the step."""
+    """Add the options of this subcommand."""
     parser.add_argument(
         "--from", dest="source", type=Path, required=True, metavar="FILE_OR_DIR", help=f"{EXPECTED}, or a folder"
     )
@@ -356,7 +356,7 @@ def run_build(args: Namespace) -> int:
 
 
 def _list_source_files(source: Path) -> list[Path]:
-    """List the files to read; of a pair of files, only the file with the tables."""
+    """List the files to read; of a pair of files (tables and reports), list only the file with the tables."""
     if not source.is_dir():
         return [source.with_suffix(".data") if source.suffix == ".text" else source]
     paths = {path.with_suffix(".data") if path.suffix == ".text" else path for path in source.iterdir()}

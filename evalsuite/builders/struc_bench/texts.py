@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Put = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10  # Maximum items listed per reason, and maximum missing values listed for the model.
+MOST_NAMED = 10  # Maximum items listed per reason, and maximum missing values named to the model.
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
@@ -197,7 +197,7 @@ async def request_description(
 async def _ask_for_text(
     model: Model, prompt: str, find_problem: Callable[[str], str], params: Mapping[str, Any]
 ) -> str:
-    """Ask for a text until it has no problem; each further request describes the problem of the previous text."""
+    """Request a text until it has no problem; each further request states what was wrong with the previous text."""
 
     def check_text(text: str) -> str:
         if problem := find_problem(text):
@@ -209,7 +209,7 @@ async def _ask_for_text(
 
 
 def find_code_problem(description: str, table: str, syntax: Format) -> str:
-    """Return a message to the model if its description is empty or repeats code; otherwise return an empty text."""
+    """Tell the model what is wrong with its description (it is empty or repeats code); empty if nothing is."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -222,7 +222,7 @@ def find_code_problem(description: str, table: str, syntax: Format) -> str:
 
 
 def _find_repeated_row(description: str, table: str, syntax: Format) -> str:
-    """Return a line with at least two cells of one table row, separated by bars or ampersands; "" if there is none."""
+    """Find a line with at least two cells of one table row, separated by bars or ampersands; "" if there is none."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, syntax) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = _split_cells(line, syntax)
@@ -262,7 +262,7 @@ DESCRIPTION_PARAMETERS: Mapping[str, Any] = {"max_tokens": 1024, "temperature": 
 
 
 def add_format_cot_arguments(parser: ArgumentParser) -> None:
-    """Add the options of the step."""
+    """Add the options of this subcommand."""
     add_text_arguments(parser)
     parser.add_argument(
         "--plain",
@@ -315,7 +315,7 @@ EXAMPLE_TEXT = (
 
 
 def run_texts(args: Namespace) -> int:
-    """Replace the input of the items by texts."""
+    """Replace the input of each item by a text that a model wrote."""
     return build_texts(args, request_prose, lambda item, text: replace(item, input=text), noun="texts")
 
 

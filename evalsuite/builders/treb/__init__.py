@@ -1,8 +1,9 @@
 """Make TReB questions and answers from a folder of tables (`evalsuite build treb`), by templates or by models.
 
 The templates follow the rule-based construction of arXiv 2506.18421 for Query, Selection, General Operations and
-Distribution Testing. Each answer is computed in plain Python from the cells. A pair is kept only if its own pandas
-program prints the same answer in the sandbox. With `--model`, models make questions for the other subtasks.
+Distribution Testing. A template's answer is computed in plain Python from the table's cells. A question-answer pair is
+kept only if its pandas program, run in the sandbox, prints the same answer. With `--model`, models make questions for
+the other subtasks.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def run_build(args: argparse.Namespace) -> int:
 
 
 async def build_pairs(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
-    """Make and verify the pairs of all tables."""
+    """Make question-answer pairs about all tables, and verify them."""
     built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
     try:
         for path in paths:
@@ -118,7 +119,7 @@ async def build_pairs(paths: Iterable[Path], *, seed: int = 0, each: int = 1) ->
 
 
 def write_pairs(built: BuiltPairs, out: Path) -> None:
-    """Write one JSON file per subtask, and the tables into `csv/`."""
+    """Write the pairs to one JSON file per subtask, and the tables to `csv/`."""
     (out / "csv").mkdir(parents=True, exist_ok=True)
     for sheet in (*built.sheets.values(), *built.further):
         (out / "csv" / f"{sheet.name}.csv").write_text(sheet.table.format_csv(), encoding="utf-8", newline="")
@@ -146,7 +147,7 @@ async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox,
 
 
 def _make_pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
-    """Yield pairs with their ids; no question occurs twice."""
+    """Yield question-answer pairs with their ids; no question occurs twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:
             pairs_by_question: dict[str, TemplatePair] = {}

@@ -17,7 +17,7 @@ from evalsuite.builders.treb.lookups import (
 )
 from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless
 
-SMALLEST_STATISTIC = 0.1  # Smallest absolute value of a nonzero statistic, because answers have two decimals.
+SMALLEST_STATISTIC = 0.1  # Minimum absolute value of a nonzero answer, because answers have two decimals.
 # Each statistic's name, Python function and pandas method.
 STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
     ("sum", math.fsum, "sum"),
@@ -100,7 +100,7 @@ def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the rank of a row by a column; the question's wording defines the rank of ties."""
+    """Ask for the rank of a row by a column; the question defines how ties are ranked."""
     name, row = random.choice(list(sheet.arithmetic_columns)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric_columns[name][row]
     if sheet.key_column is None or value is None:
@@ -168,7 +168,7 @@ def _make_statistic_pair(question: str, value: float, expression: str) -> Templa
 def _make_rounded_pair(
     question: str, value: float, expression: str, digits: int = 2, before: str = ""
 ) -> TemplatePair | None:
-    """Make a question with its answer; None if the rounding is ambiguous: 0.125 is 0.12 or 0.13."""
+    """Make a question with a rounded answer; None if the rounding is ambiguous (0.125 may become 0.12 or 0.13)."""
     if math.isclose(abs(value) * 10**digits % 1, 0.5, abs_tol=1e-6):
         return None
     program = f"{before}print(round(float({expression}), {digits}))"
@@ -181,7 +181,7 @@ IMPORT = "from scipy import stats\n"
 
 
 def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the verdict of the Shapiro-Wilk test of normality."""
+    """Ask whether a column passes the Shapiro-Wilk test of normality."""
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -235,7 +235,8 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     name = random.choice(list(sheet.group_columns))
     counts = [sheet.columns[name].count(value) for value in sheet.group_columns[name]]
-    # The approximation needs an expected frequency of at least five, and equal frequencies need no test.
+    # The chi-square approximation needs an expected frequency of at least five; if all frequencies are equal, no test
+    # is needed.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
     question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
@@ -257,7 +258,7 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
 
 
 def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:
-    if abs(pvalue - LEVEL) < CLOSE:  # The p-values of different implementations of a test differ slightly.
+    if abs(pvalue - LEVEL) < CLOSE:  # Implementations of a test differ slightly in the p-value.
         return None
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

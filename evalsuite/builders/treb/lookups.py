@@ -1,8 +1,8 @@
-"""TReB's templates for Table Query and Table Selection; translates the questions of all templates into Chinese.
+"""TReB's templates for Table Query and Table Selection, and the translation of all templates' questions into Chinese.
 
-For tables whose columns have Chinese names, questions are translated. Each template has one English wording, which this
-module maps to a Chinese wording. A question that matches no wording stays English, for example because a column's name
-has quotation marks.
+For tables whose columns have Chinese names, questions are translated. Each template's English wording is mapped to a
+Chinese wording. A question stays English if it matches no known wording, for example because a column's name has
+quotation marks.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ def is_same_answer(printed: str, answer: str) -> bool:
 
 
 def make_number_pair(question: str, value: float, program: str) -> TemplatePair:
-    """Make a pair whose answer is a number; whole numbers are written without a point."""
+    """Make a question-answer pair whose answer is a number; whole numbers are written without a decimal point."""
     number = int(value) if float(value).is_integer() else value
     return TemplatePair(f"{question} Answer with the number only.", str(number), program, number)
 
 
 def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
-    """Make a pair whose answer is a text."""
+    """Make a question-answer pair whose answer is a text."""
     return TemplatePair(f"{question} Answer with that only.", answer, program)
 
 
-# A template's name is part of the ids of its pairs.
+# Rename the function, because a template's name is part of its pairs' ids.
 
 
 def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -147,7 +147,7 @@ QUOTED = ", those that have commas in quotation marks"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on rows in three forms: words (`"Rating" is at least 4`), a mask of `df`, a test of row numbers."""
+    """A condition on rows as words (`"Rating" is at least 4`), as a pandas mask, and as a function of a row's index."""
 
     words: str
     program: str
@@ -155,7 +155,7 @@ class Condition:
 
 
 def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
-    """Make the condition that a text column with recurring values has a certain value."""
+    """Require a random value in a text column whose values recur."""
     if not sheet.group_columns:
         return None
     name = random.choice(list(sheet.group_columns))
@@ -164,7 +164,7 @@ def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
 
 
 def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | None:
-    """Compare a numeric column with one of its values, so that some but not all rows satisfy the comparison."""
+    """Compare a numeric column with one of its values; None if all rows or no rows satisfy the comparison."""
     name = random.choice(list(sheet.comparable_columns))
     cells = sheet.comparable_columns[name]
     bound = random.choice([cell for cell in cells if cell is not None])
@@ -182,7 +182,7 @@ def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | Non
     return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", is_met)
 
 
-MOST_DIGITS = 7  # Maximum characters of a bound without sign and zeros at either end, decimal point included.
+MOST_DIGITS = 7  # Maximum characters of a bound, not counting its sign and the zeros at either end.
 _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("greater than", ">", lambda cell, bound: cell > bound),
     ("less than", "<", lambda cell, bound: cell < bound),
@@ -192,7 +192,7 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 def combine_conditions(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
-    """Combine an equality and a comparison by "and" or, unless `both` is true, by "or"."""
+    """Combine an equality and a comparison: by "and" if `both` is true, otherwise by "or"."""
     text, number = choose_equality_condition(sheet, random), choose_comparison_condition(sheet, random)
     if text is None or number is None:
         return None
@@ -231,7 +231,7 @@ def _make_selection_template(
     ask: Callable[[Sheet, Condition], TemplatePair | None],
     choose: Callable[[Sheet, Random], Condition | None],
 ) -> PairMaker:
-    """Make a template, called `name`, that asks about the rows that meet a random condition."""
+    """Make a template that asks about the rows that meet a random condition; `name` becomes part of its pairs' ids."""
 
     def ask_about_rows(sheet: Sheet, random: Random) -> TemplatePair | None:
         condition = choose(sheet, random)
@@ -330,7 +330,7 @@ def has_chinese_names(sheet: Sheet) -> bool:
 
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:
-    """Translate a pair's question into Chinese; in its answer and program, replace Yes and No by 是 and 否."""
+    """Translate a question into Chinese; replace Yes and No in its answer and its program by 是 and 否."""
     question = _translate_question(pair.question)
     if question is None:
         return pair
@@ -351,7 +351,7 @@ def _translate_question(question: str) -> str | None:
 
 
 def _translate_part(part: str) -> str | None:
-    """Translate a name, a number, a word or a condition; None if a part of a condition is unknown."""
+    """Translate a name, a number, a word or a condition; None if a condition has an unknown part."""
     if '"' not in part:
         return _WORDS.get(part, part)
     for word, chinese in ((" and ", "且"), (" or ", "或")):

@@ -1,11 +1,12 @@
-"""Make questions with models in four roles: authors, discriminators, candidates and a judge.
+"""Make questions with models as author, discriminators (rate a question), candidates (answer it) and judge.
 
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find the answer, the author writes
-it. The author gets a table or, zero-shot, invents one. A question is kept only if every discriminator gives full marks.
-Then candidates answer the question. If all agree with the answer, the question is kept. If all agree on another answer,
-this answer replaces the author's answer. Otherwise, people decide. Last, a judge classifies the question without
-knowing the intended subtask. For Column Naming, one column's name is removed; the removed name is the answer.
+it. The author is given a table or, in zero-shot subtasks, invents one. A question is kept only if every discriminator
+gives full marks. Then models in the role of candidates answer the question. If all candidates agree with the author's
+answer, the question is kept. If all candidates agree on another answer, it replaces the author's answer. Otherwise,
+people decide. Last, a judge classifies the question without knowing the intended subtask. For Column Naming, one
+column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 LONGEST_ANSWER = 400
 SHOWN_ROWS = 60
 TOKENS = 1500
-ATTEMPTS = 2  # Maximum requests for a reply in the required form.
+ATTEMPTS = 2  # Maximum requests until a reply has the required form.
 
 
 class DraftDropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
@@ -69,11 +70,11 @@ class ModelPair:
     program: str  # Pandas code on `df`; empty if no program can find the answer.
     candidates: Sequence[str] = ()  # The candidates' answers; an empty string is an abstention.
     agreeing: int = 0  # Number of candidates that agree with the answer.
-    quality: str = ""  # "unanimous", "replaced" (by the common answer) or "reviewed"; empty if disputed.
+    quality: str = ""  # How the answer was settled: "unanimous", "replaced" or "reviewed"; empty if disputed.
 
     @property
     def number(self) -> float | None:
-        """The answer as a number; None if it is not a number."""
+        """The answer as a number; None if the answer is not a number."""
         parsed = parse_number(self.answer)
         return None if parsed is None or parsed.unit else float(parsed.value)
 
@@ -115,7 +116,7 @@ class QuestionPanel:
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
     async def require_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
-        """Request marks from each judge; raise DraftDropped if any mark is not a full mark."""
+        """Request marks for a question from each judge; raise DraftDropped if any mark is below the best mark."""
         marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
         prompt = words.DISCRIMINATOR.format(
             task=words.TASKS[subtask],
@@ -136,7 +137,7 @@ class QuestionPanel:
                 raise DraftDropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
     async def check_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
-        """Request the candidates' answers; keep, replace or dispute the pair's answer, depending on their agreement."""
+        """Have the candidates answer; keep, replace or dispute the pair's answer, depending on how they agree."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
             table=describe_table(sheet), question=pair.question
         )
@@ -152,7 +153,7 @@ class QuestionPanel:
         return pair
 
     async def _compare_answers(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
-        """Tell which answers agree with the pair's answer, and whether all answers agree with each other."""
+        """Tell which candidates' answers agree with the pair's answer, and whether all of these answers agree."""
         if pair.program or not self.judges:
             equal = is_same_answer if pair.program else lambda one, other: _split_name(one) == _split_name(other)
             first = [equal(answer, answers[0]) for answer in answers]
@@ -168,7 +169,7 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def check_subtask(self, pair: ModelPair, subtask: str) -> str:
-        """Ask a judge for a question's subtask; raise DraftDropped if the answer's form does not suit that subtask."""
+        """Ask a judge for a question's subtask; raise DraftDropped if this subtask needs another kind of answer."""
         if not self.judges:
             return subtask
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
@@ -181,7 +182,7 @@ class QuestionPanel:
         return found
 
     async def _ask_for_json(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
-        """Request a JSON object with exactly these properties; raise DraftDropped if no reply has this form."""
+        """Request a JSON object with these properties from a model; raise DraftDropped if no reply has this form."""
         schema = make_object_schema(**properties)
 
         def parse_object(text: str) -> dict[str, Any]:
@@ -236,8 +237,8 @@ def describe_table(sheet: Sheet) -> str:
     return f"{sheet.table.limit_rows(SHOWN_ROWS).format_markdown()}{left_out}"
 
 
-MOST_COLUMNS = 3  # Maximum columns per table to try, until a question for a column's name is accepted.
-STORE = "answers.sqlite"  # The file of answers in the output folder, so that a repeated build asks only new questions.
+MOST_COLUMNS = 3  # Maximum columns per table to try until a question that asks for a column's name is accepted.
+STORE = "answers.sqlite"  # File of the models' answers in the output folder; a repeated build sends only new requests.
 DISPUTED = "disputed.csv"
 REVIEW_COLUMNS = ("id", "question", "answer", "candidates", "table", "accepted")
 VOTES = 3
@@ -292,7 +293,7 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
-    """Add a question for each subtask and table; record dropped questions with reasons, and disputed questions."""
+    """Add a question per subtask and table; record dropped questions with the reasons, and disputed questions."""
     settings = select_model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
     built.read_reviews(args.out / DISPUTED)
@@ -308,7 +309,7 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
 
 
 def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
-    # Candidates that share a model have different epochs, so that each sends a new request.
+    # Give each candidate its own epoch, so that two candidates with the same model do not share stored answers.
     candidates: list[Model] = [
         model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
         for number, name in enumerate(islice(cycle(args.models), args.votes))
@@ -347,7 +348,7 @@ async def _make_record(
         return []
     finally:
         progress.advance(1)
-    # If the judge found another subtask, the question moves to it; the id also names the intended subtask.
+    # If the judge assigned another subtask, the question moves there, and its id still names the intended subtask.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []
@@ -358,7 +359,7 @@ async def _make_record(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Make a question for a column's name, and a table without the name; raise DraftDropped if no column fits."""
+    """Make a question that asks for a column's name, and a table without this name; raise DraftDropped if none fits."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")
@@ -409,16 +410,16 @@ def _split_name(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class BuiltPairs:
-    """The pairs of a folder of tables."""
+    """The question-answer pairs made from a folder of tables."""
 
     # Records in the published format; `program` is the verifying program.
     records: list[Mapping[str, Any]] = field(default_factory=list)
-    sheets: dict[str, Sheet] = field(default_factory=dict)  # The tables used, by name.
+    sheets: dict[str, Sheet] = field(default_factory=dict)  # The user's tables that were used, by name.
     further: list[Sheet] = field(default_factory=list)  # Invented tables, and tables with a column's name removed.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
-    disputed: list[Sequence[str]] = field(default_factory=list)  # Rows for people to decide, by `REVIEW_COLUMNS`.
-    reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # Accepted answers, by id and question.
+    disputed: list[Sequence[str]] = field(default_factory=list)  # Disputed questions, by `REVIEW_COLUMNS`.
+    reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # People's answers, by id and question.
 
     def keep_table(self, sheet: Sheet) -> Sheet:
         """Keep a table; rename it if a table of another file has the same name."""
@@ -433,7 +434,7 @@ class BuiltPairs:
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
-        """Queue a disputed pair for people; return the pair, with people's earlier answer if there is one."""
+        """Queue a disputed question for people; return its pair, with the answer that people gave earlier, if any."""
         question = str(escape_formula(pair.question))
         accepted = self.reviews.get((name, question), "")
         self.disputed.append(
@@ -446,7 +447,7 @@ class BuiltPairs:
 
 
 def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:
-    """Convert a pair to a record in the published format, with its program."""
+    """Convert a question-answer pair with its program to a record in the published format."""
     return {
         "id": name,
         "file_path": [f"csv/{sheet.name}.csv"],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# For each subtask (by its file's stem), the task that models write questions for. Source: arXiv 2506.18421, Table 1 and
-# appendix.
+# For each subtask (by the stem of its file name), the task about which models write questions. The tasks follow arXiv
+# 2506.18421, Table 1 and appendix.
 BRIEFS = {
     "Table_General_Operations": "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share",
     "Table_Retrieval": "find one fact of the table from a description of its row and column",
@@ -27,7 +27,7 @@ BRIEFS = {
 }
 # The subtasks whose answers the author writes, because no program can compute them.
 WRITTEN = {"Table_Summary", "Table_Title_Naming", "Table_Plausibility_Verification"}
-STEPS = 3  # Minimum number of steps in a question's chain of steps.
+STEPS = 3  # Minimum number of steps in the chain that leads to a question's answer.
 FULL = 5  # The best mark that a discriminator (a model that rates questions) can give.
 COLUMN_NAMING = "Table_Column_Naming"
 TASKS = BRIEFS | {
@@ -36,7 +36,7 @@ TASKS = BRIEFS | {
     "Table_Selection": "list or count the rows that meet conditions",
     "Table_Distribution_Testing": "test or describe how the values of one column are distributed",
 }
-# Subtasks for which an author model invents the table (section 2.3), and topics of invented tables.
+# Subtasks for which the author model invents the table (section 2.3 of the paper), and topics for such tables.
 ZERO_SHOT = ("Table_General_Operations", "Table_Summary")
 TOPICS = (
     *("retail", "weather", "schools", "hospitals", "railways"),
@@ -78,7 +78,7 @@ Answer a question about a table, in the language of the question. Write the answ
 
 Question: {question}"""
 
-# The paper's criteria for single-step questions and for chains of steps; the definitions are evalsuite's own.
+# The paper's names of the criteria for single-step questions and for chains of steps, with evalsuite's own definitions.
 MARKS = {
     "accuracy": "the answer is right and complete by the table alone",
     "relevance": "the question has exactly one answer, and somebody with this table would ask it",

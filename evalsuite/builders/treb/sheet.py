@@ -1,8 +1,8 @@
-"""Check which tables suit questions (conditions of arXiv 2506.18421), and interpret their columns.
+"""Check whether a table suits questions (by the conditions of arXiv 2506.18421), and find what its columns mean.
 
-A meaningless question, such as the sum of a column of seasons, is worse than no question. So a column is only used if
-its name and its cells are unambiguous. Questions about a sum need a column whose name refers to something countable.
-For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
+A meaningless question, such as the sum of a column of seasons, is worse than no question. Therefore a column is used
+only if its name and its cells show clearly what it means. Questions about a sum need a column whose name refers to
+something countable. For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MISSING = frozenset(
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table that suits questions, by columns, with missing cells as None."""
+    """A table that suits questions; its columns can be read by kind, and a missing cell is None."""
 
     name: str
     table: SourceTable
@@ -54,7 +54,7 @@ class Sheet:
 
     @cached_property
     def numeric_columns(self) -> dict[str, list[float | None]]:
-        """The columns that contain at least two numbers and otherwise only missing cells."""
+        """The columns with at least two numbers, whose other cells are all missing."""
         return {
             name: [None if cell is None else float(cell) for cell in cells]
             for name, cells in self.columns.items()
@@ -63,19 +63,19 @@ class Sheet:
 
     @cached_property
     def comparable_columns(self) -> dict[str, list[float | None]]:
-        """The numeric columns whose rows can be compared: no codes, telephone numbers or row numbers."""
+        """The numeric columns whose values can be compared, unlike codes, telephone numbers and row numbers."""
         return {name: cells for name, cells in self.numeric_columns.items() if not self._is_code_column(name, cells)}
 
     @cached_property
     def arithmetic_columns(self) -> dict[str, list[float | None]]:
-        """The comparable columns that allow arithmetic: no years, ranks, dates, answers or classes."""
+        """The numeric columns that allow arithmetic, unlike years, ranks, dates, answers and classes."""
         return {name: cells for name, cells in self.comparable_columns.items() if not self._is_order(name, cells)}
 
     def _is_code_column(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # Flags have at most two values, or are mostly zeros and ones (0.5 for a law in force for half a year).
+        # A column of flags has at most two values, or mostly zeros and ones (0.5 for a law in force for half a year).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
@@ -107,14 +107,14 @@ class Sheet:
 
     @cached_property
     def naming_columns(self) -> dict[str, list[str | None]]:
-        """The text columns that name things, so that a question can refer to rows and groups."""
+        """The text columns whose cells are names, by which a question can refer to rows and groups."""
         return {
             name: cells for name, cells in self.text_columns.items() if _are_names(cells) and not is_meaningless(name)
         }
 
     @cached_property
     def key_column(self) -> str | None:
-        """The column that identifies rows: the first column of names without missing or repeated cells, or None."""
+        """The column that identifies rows: the first column of names without missing or repeated cells, if any."""
         for name, cells in self.naming_columns.items():
             if None not in cells and len(set(cells)) == len(cells):
                 return name
@@ -122,7 +122,7 @@ class Sheet:
 
     @cached_property
     def group_columns(self) -> dict[str, list[str]]:
-        """The columns of names in which values occur at least twice on average, with their distinct values in order."""
+        """Distinct values, in order, of each column of names whose values occur at least twice on average."""
         groups = {}
         for name, cells in self.naming_columns.items():
             values = [cell for cell in cells if cell is not None]
@@ -133,7 +133,7 @@ class Sheet:
 
 
 def find_fault(table: SourceTable, characters: int) -> str | None:
-    """Explain why a table is unsuitable, given the characters of its CSV; None if it is suitable."""
+    """Explain why a table does not suit questions (`characters`: length of its CSV); None if it does."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
     return next((reason for reason in _check_table(table) if reason), None)
@@ -165,7 +165,7 @@ def _check_table(table: SourceTable) -> Iterator[str | None]:
 
 
 def _has_second_header(table: SourceTable) -> bool:
-    """Tell whether the first row of data has a word in a column that otherwise has only numbers."""
+    """Tell whether the first data row is a second header: it has a word in a column that is otherwise numeric."""
     return any(
         column[0] not in MISSING
         and not is_number(column[0])
@@ -187,13 +187,13 @@ def _is_number_or_missing(cell: str | None) -> bool:
 LONGEST_VALUE = 60  # Maximum characters of a cell by which a question may refer to a row or a group.
 FEWEST_IN_ORDER = 5
 MOST_FLAGS, MOST_LEVELS = 2, 10
-SHORTEST_CODE = 7  # Minimum digits of codes: distinct whole numbers of equal length with fewer digits are quantities.
+SHORTEST_CODE = 7  # Distinct whole numbers of equal length are codes if they have at least this many digits.
 LONGEST_NUMBER = 15  # Maximum decimal digits that a float preserves.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")
 # `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.
 _NUMBER_LIKE = re.compile(r"\W*\d[\d\W]*([a-zA-Z]{1,4}\.?)?[\d\W]*")
-# Head nouns of English column names whose numbers are codes.
+# Main nouns of English column names; columns with such a name contain codes.
 _CODES = re.compile(
     r"no|nr|num|number|numbers|id|ids|identifier|code|codes|zip|zipcode|postcode|phone|"
     r"telephone|tel|fax|mobile|isbn|issn|ean|upc|sku|serial|account|acct|uid|uuid|guid|ref|"
@@ -204,7 +204,7 @@ _CODES = re.compile(
     r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
     r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
     r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
-    # The next words name numbered units of an experiment or a survey, and alleles (APOE.a1).
+    # The following words name numbered units of an experiment or a survey, and alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
     r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|unit|seed|gen|"
@@ -227,7 +227,7 @@ _CHINESE_CODES = re.compile(
 _CHINESE_ORDERS = re.compile(
     "[\u5e74\u5b63\u6708\u65e5\u671f\u8f6e\u5c4a](\u4efd|\u5ea6|\u6570|\u6b21)?$|\u6392[\u540d\u4f4d\u5e8f]|\u540d\u6b21|\u4f4d\u6b21|\u65f6\u95f4|\u65f6\u523b|\u7b49\u7ea7|\u7ea7\u522b|\u5e8f\u6570|\u7b2c|\u51fa\u751f"
 )
-# Values that cannot be added: unit prices, rates, marks, ages, sizes.
+# Words for values that cannot be added: unit prices, rates, marks, ages, sizes.
 _LEVELS = re.compile(
     r"\b(rates?|ratings?|ratios?|prices?|scores?|shares?|percent(age)?|pct|averages?|avg|means?|median|ages?|heights?|widths?|"
     r"temp(erature)?s?|density|index|per|[a-z]?pg|mpg|grades?|marks?|gpa|humidity|speed|velocity|pressure|margin|change|growth|"
@@ -236,7 +236,7 @@ _LEVELS = re.compile(
     r"|%|/|[\u4ef7\u7387\u6bd4\u9f84\u5747\u9ad8\u6e29\u901f\u5206]$|\u5355\u4ef7|\u8bc4\u5206|\u6bd4\u4f8b|\u767e\u5206|\u6e29\u5ea6|\u6e7f\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8|\u589e[\u957f\u901f\u5e45]|\u6d77\u62d4|\u7d2f\u8ba1|\u6700[\u9ad8\u4f4e\u5927\u5c0f]",
     re.IGNORECASE,
 )
-# Values that can be added in any table.
+# Words for values that can be added in any table.
 _AMOUNTS = re.compile(
     r"\b(votes|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|tries|runs|wickets|"
     r"sales|revenues?|profits?|costs?|expenses|expenditures?|spend(ing)?|budget|amount|quantity|qty|units?|sold|orders|"
@@ -254,7 +254,7 @@ _AMOUNTS = re.compile(
     re.IGNORECASE,
 )
 
-# Further values that cannot be added in any table, but can be compared.
+# Words for other values that can be compared, but cannot be added in any table.
 _QUANTITIES = re.compile(
     r"\b(sizes?|lengths?|weights?|distances?|dist|mass|volume|doses?|conc(entration)?|incomes?|wages?|pay|fees?|bills?|tips?|"
     r"educ(ation)?|schooling|experience|siblings|bids?|errors|attempts|clutch|iq|sat|gre|act|hp|horsepower|cyl(inders)?|"
@@ -267,13 +267,13 @@ _QUANTITIES = re.compile(
 
 
 def _is_code_name(name: str) -> bool:
-    """Tell whether the name suggests numbers without a meaningful order, such as codes."""
+    """Tell whether a column's name suggests numbers without a meaningful order, such as codes."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
     return bool(glued or _CODES.fullmatch(_find_head_noun(name)) or _CHINESE_CODES.search(name.strip()))
 
 
 def _is_order_name(name: str) -> bool:
-    """Tell whether the name suggests years, ranks or dates, which can be compared but not added."""
+    """Tell whether a column's name suggests years, ranks or dates, which can be compared but not added."""
     return bool(_ORDERS.fullmatch(_find_head_noun(name))) or bool(_CHINESE_ORDERS.search(_drop_brackets(name)))
 
 
@@ -288,7 +288,7 @@ def _is_quantity_name(name: str) -> bool:
 
 
 def is_meaningless(name: str) -> bool:
-    """Tell whether the name says nothing about the content: a letter, `Var1`, `Notes`, a number that is not a year."""
+    """Tell whether a column's name says nothing about its content: a letter, `Var1`, `Notes`, a number but no year."""
     if re.fullmatch(r"(comment|remark|note)s?|备注|说明", name.strip(), re.IGNORECASE):
         return True
     bare = re.sub(r"\W", "", name)
@@ -304,7 +304,7 @@ def _drop_brackets(name: str) -> str:
 
 
 def _find_head_noun(name: str) -> str:
-    """Find the noun of a name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
+    """Find the main noun of a column's name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _drop_brackets(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
     phrase = re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0]
@@ -335,14 +335,14 @@ def _are_running_steps(cells: Sequence[float | None]) -> bool:
 
 
 def _are_stocks(cells: Sequence[float | None]) -> bool:
-    """Tell whether the cells never decrease, like elapsed days, or are large and recur, like a year's population."""
+    """Tell whether cells have no meaningful sum: they never decrease (days), or are large and recur (population)."""
     present = [cell for cell in cells if cell is not None]
     never_fall = len(present) >= FEWEST_IN_ORDER and sorted(present) == present
     return never_fall or (min(present) >= 1000 and 2 * len(set(present)) <= len(present))
 
 
 def _are_codes(cells: Sequence[str | None]) -> bool:
-    """Tell whether a cell has a leading zero or too many digits, or all cells have equal lengths or first digits."""
+    """Tell whether cells look like codes: leading zeros, too many digits, equal lengths, or equal first digits."""
     present = [cell for cell in cells if cell is not None]
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
@@ -358,13 +358,13 @@ def _have_common_prefix(numbers: list[int]) -> bool:
 
 
 def _are_row_numbers(cells: Sequence[float | None]) -> bool:
-    """Tell whether the cells are strictly increasing whole numbers, which are row numbers in the first column."""
+    """Tell whether the cells are strictly increasing whole numbers; in a first column, such cells are row numbers."""
     present = [cell for cell in cells if cell is not None]
     return all(map(float.is_integer, present)) and all(below > above for above, below in itertools.pairwise(present))
 
 
 def _are_levels(cells: Sequence[float | None]) -> bool:
-    """Tell whether the same few numbers recur, such as answers, classes or doses.
+    """Tell whether a few numbers recur again and again, such as answers, classes or doses.
 
     Either at most ten whole numbers occur at least three times on average, or all numbers occur equally often (a
     designed experiment).
@@ -376,7 +376,7 @@ def _are_levels(cells: Sequence[float | None]) -> bool:
 
 
 def _are_names(cells: Sequence[str | None]) -> bool:
-    """Tell whether the cells are names: short, without quotation marks, words rather than numbers or truth values.
+    """Tell whether the cells are names: short words without quotation marks, not numbers or truth values.
 
     Cells that differ only in case or blanks are rejected, because readers disagree whether they are equal.
     """

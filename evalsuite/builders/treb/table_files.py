@@ -1,4 +1,4 @@
-"""Tables of a user's folder: delimited text in any usual encoding, sheets of workbooks, tables of SQLite databases.
+"""Read the tables in a user's folder: delimited text in any usual encoding, workbook sheets, SQLite tables.
 
 Cells become text. Numbers are rewritten so that pandas and people read the same value: `1,200` becomes `1200`. In a
 file with decimal commas, `1.200,5` becomes `1200.5`.
@@ -26,7 +26,7 @@ from evalsuite.samples.files import list_tables, open_database, read_rows
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 MOST_BYTES = 4 * LONGEST  # Maximum bytes of a text file; a character has at most four bytes.
-# Maximum unpacked bytes of a workbook, and maximum cells, because empty cells have no characters to limit.
+# Maximum unpacked bytes of a workbook, and maximum cells, because empty cells add no characters.
 MOST_UNPACKED, MOST_CELLS = 32 << 20, 1 << 20
 TOO_LONG = f"it has more than {LONGEST} characters of content"
 
@@ -45,7 +45,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
-    """Yield each usable table of a file with its name; for an unusable table, yield its source and the reason."""
+    """Yield each usable table of a file with its name, and the source of each unusable table with the reason."""
     kind = path.suffix.lower()
     read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
     try:
@@ -62,7 +62,7 @@ def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
         yield path.name, getattr(error, "strerror", None) or str(error)
 
 
-# A table's name, its rows (or the reason why the table has none), and the delimiter of its file.
+# A table's name, its rows or the reason why it cannot be read, and the delimiter of its file.
 TablePart = tuple[str, "Sequence[Sequence[str]] | str", str]
 
 
@@ -85,7 +85,7 @@ _COMMA_NUMBER = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
 def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
-    """Remove thousands separators from columns of numbers, and use decimal points."""
+    """Remove thousands separators from columns of numbers, and replace decimal commas by points."""
 
     def has_only_numbers(column: list[str], *, continental: bool) -> bool:
         present = [cell for cell in column[1:] if cell not in MISSING]
