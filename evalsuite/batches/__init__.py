@@ -1,1 +1,1 @@
-"""`--batch`: sends requests together to a server's batch interface, at half the price."""
+"""`--batch`: send requests together through a server's batch interface, at half the price."""

@@ -1,8 +1,8 @@
 """A backend that collects requests and sends them as batches.
 
 A batch is sent once no new request has arrived for a few seconds, or once the batch is full. A batch is stored in the
-journal before it is sent; its answers are stored before any caller receives them. So however a session ends, the next
-session collects the answers and sends no request twice.
+journal before it is sent; its answers are stored before any caller receives them. Because of this order, the next
+session can collect the answers of an interrupted session and sends no request twice.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class BatchBackend:
         self._arrived = asyncio.Event()
         self._under_way: dict[int, BatchState | None] = {}
         self._since: dict[int, float] = {}
-        self._earlier: set[str] | None = None  # Keys of requests in batches that earlier sessions sent.
+        self._earlier: set[str] | None = None  # Keys of requests whose batches earlier sessions sent.
         self._tasks: set[asyncio.Task[None]] = set()
         pending.add_sender(self)
 
@@ -110,9 +110,9 @@ class BatchBackend:
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
-        """Wait for the answer in a batch; an earlier session may have sent the batch already."""
+        """Wait until a batch has the answer to a request; an earlier session may have sent this batch."""
         self._resume_earlier_batches()
-        # Earlier versions computed a line's key from the request that included the answer limit of `--max-cost`.
+        # Earlier versions computed the key from the request to which `--max-cost` had added a limit for the answer.
         asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
             key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)
@@ -149,7 +149,7 @@ class BatchBackend:
             return await waiting
         finally:
             self._waiting.pop(key, None)
-            # If the caller gave up before the batch was sent, leave the request out.
+            # Leave a request out if its caller gave up before the batch was sent.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
 
     def _queue_line(self, path: str, key: str, line: bytes) -> None:
@@ -226,7 +226,7 @@ class BatchBackend:
         try:
             state = await self._server.create_batch(file, kept.path, kept.mark)
         except Transient:
-            # The server may have created the batch although the server's answer was lost.
+            # The batch may exist, because the server's answer may have been lost after the batch was created.
             made = await self._ask_until_answered(lambda: self._server.find_batch(kept.mark))
             if made is None:
                 raise
@@ -235,7 +235,7 @@ class BatchBackend:
         return state
 
     async def _ask_until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a request about a batch until the server answers, because the sent batch has to be paid for."""
+        """Repeat a request about a batch until the server answers, because the batch, once sent, must be paid for."""
         pause, told = FIRST_LOOK, ""
         while True:
             try:
@@ -250,7 +250,7 @@ class BatchBackend:
             pause = min(LONGEST_PAUSE, 2 * pause)
 
     async def _resume_batch(self, kept: StoredBatch) -> None:
-        """Continue a batch that an earlier session began to send."""
+        """Continue with a batch that an earlier session stored: find the batch at the server, or send it."""
         self._under_way[kept.number] = None
         keys = self._batches.list_keys(kept.number)
         try:
@@ -268,7 +268,10 @@ class BatchBackend:
         await self._follow_batch(kept, state)
 
     def _give_up_batch(self, kept: StoredBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
+        """Fail the requests of a batch that cannot be read.
+
+        A later session may still read the batch, unless it was deleted.
+        """
         if isinstance(error, Gone):
             self._pending.tell(str(error))
             self._batches.delete_batch(kept.number)
@@ -280,9 +283,9 @@ class BatchBackend:
             self._earlier.difference_update(keys)
 
     async def _find_batch(self, kept: StoredBatch) -> BatchState | None:
-        """Find a batch of an earlier session by its id, or by the marker in its metadata if the id was never received.
+        """Find an earlier session's batch by its id or, if the id was never received, by the marker in its metadata.
 
-        If the server has no such batch, create the batch from the uploaded file.
+        If the server has no batch with the marker, create the batch from the file that was uploaded.
         """
         if kept.batch:
             return await self._read_state(kept.batch)
@@ -333,7 +336,7 @@ class BatchBackend:
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
-        """Fetch a file's lines; fetch the file again if lines are unreadable, and finally skip these lines."""
+        """Fetch a file's lines; if lines are unreadable, fetch the file again, and skip them after the last attempt."""
         for _ in range(FETCHES):
             content = await self._ask_until_answered(partial(self._server.fetch, file))
             if content is None:
@@ -351,7 +354,7 @@ class BatchBackend:
             if waiting is not None and not waiting.done():
                 waiting.set_result(result)
         if self._earlier is not None:
-            # Results without a waiting caller are read from the journal when a later caller requests them.
+            # If no caller waits for a result, a later caller reads it from the journal.
             self._earlier |= {key for key, _ in results} - set(self._waiting)
         return {key for key, _ in results}
 
@@ -371,7 +374,7 @@ class BatchBackend:
                 waiting.set_exception(copy_error(error))
 
     async def aclose(self) -> None:
-        """Stop polling; batches continue at the server."""
+        """Stop polling the batches; the server continues to process them."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.openai import OpenAIBackend
 
-WINDOW: Literal["24h"] = "24h"  # The only completion window that the API offers.
+WINDOW: Literal["24h"] = "24h"  # The only value for a batch's completion window that the API accepts.
 MARK = "evalsuite"  # Metadata key of a batch's marker, by which a later session finds the batch.
 ENDED_STATUSES = frozenset({"completed", "expired", "cancelled", "failed"})
 LATEST = 20  # Maximum pages to search for a batch whose id was never received.
@@ -64,7 +64,7 @@ class BatchServer:
 
     async def create_batch(self, file: str, path: str, mark: str) -> BatchState:
         async def create(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
-            # `Any`, because the openai package's type lists only OpenAI's current paths; a server may accept others.
+            # Use `Any`, because the package's type lists only OpenAI's own paths, and other servers may accept more.
             endpoint: Any = path
             batch = await client.batches.create(
                 completion_window=WINDOW,
@@ -183,7 +183,7 @@ class Gone(RequestRefused):
 
 
 def copy_error(error: Exception) -> Exception:
-    """Copy an error for each caller, because a shared exception would gather the stack frames of all callers."""
+    """Copy an error for each caller, because one exception for all callers would gather all their stack frames."""
     if isinstance(error, Gone):
         return RequestRefused(*error.args)
     made = type(error)(*error.args)
@@ -226,7 +226,7 @@ def _describe_end(state: BatchState) -> str:
 
 
 def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
-    """Find the requests that made the server reject a batch, by the line numbers in the server's errors."""
+    """Find the requests that made the server reject a batch; the server's errors name their line numbers."""
     if _is_model_refused(state):
         return set()
     numbers = {error.get("line") for error in state.errors}
@@ -245,5 +245,5 @@ def _explain_failure(state: BatchState, about: str) -> Exception:
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return Hopeless(about)
-    # The error is transient, because requests without an answer were not billed and may be sent again.
+    # Raise a transient error, because requests without an answer were not billed and may be sent again.
     return Transient(about)

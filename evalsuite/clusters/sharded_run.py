@@ -52,12 +52,12 @@ class ShardResult:
 
     part: int  # The shard's number, from 1.
     status: int  # Pytest's exit status.
-    folder: bytes  # The run's folder as a tar file; empty without a folder.
+    folder: bytes  # The run's folder as a tar file; empty if the session left no folder.
     output: str  # The last part of the session's output.
 
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
-    """Run a shard in the current directory, to its end."""
+    """Run a shard's session in the current directory, and wait for its end."""
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
@@ -74,7 +74,7 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
 
 def _make_command(job: ShardJob, folder: Path) -> list[str]:
     return [
-        # End the session with the node's worker, because an orphaned session would continue to pay for calls.
+        # Let the session end when the node's worker ends, because a session left alone would continue to pay for calls.
         *TETHERED_PYTHON,
         *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
@@ -89,7 +89,7 @@ def _make_environment(job: ShardJob) -> dict[str, str]:
 
 
 def _send_new_records(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
-    """Send records until the session has ended, then send the remaining records."""
+    """Send new records while the session runs; after the session's end, send the rest."""
     sent = 0
     while True:
         ended = process.poll() is not None
@@ -124,7 +124,7 @@ def _pack_folder(folder: Path) -> bytes:
 
 
 def unpack_folder(result: ShardResult, into: Path) -> Path:
-    """Unpack a shard's run folder; return its path."""
+    """Unpack the run folder of one shard into a folder; return the path of the shard's folder."""
     if not result.folder:
         raise RunError(
             f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"
@@ -141,7 +141,7 @@ GRACE = 30.0  # Seconds within which a stopped gateway must exit.
 def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
     """Run a gateway service on loopback for the shards of one run; yield its address.
 
-    Functions named as models are imported from `root`.
+    The gateway imports functions that serve as models from `root`.
     """
     # The gateway must not outlive a killed driver, because the gateway would keep its store locked.
     command = [*TETHERED_PYTHON, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
@@ -177,7 +177,8 @@ class ShardedRun:
 
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # If the gateway's store exists, an earlier driver died, and this run continues with the stored answers.
+            # Check the name only for a new run: a gateway's store means that an earlier driver died, and this run
+            # continues with the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
@@ -190,7 +191,7 @@ class ShardedRun:
         return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:
-        """Store records; if a case has several records, the last one counts."""
+        """Store records; if a case has several, the last record counts."""
         from evalsuite.journal.planned import digest_fingerprints
 
         for line in lines:
@@ -199,7 +200,7 @@ class ShardedRun:
             self._journal.store_record(plain["case"], digest_fingerprints(plain.get("fingerprints", {})), line)
 
     def join_results(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
-        """Wait for all shards, and write the report."""
+        """Wait for all shards, join their runs into one, and write its report."""
         from evalsuite.output.reports.write import write_run
 
         try:
@@ -241,8 +242,8 @@ class RayCluster:
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
         # Keep Ray from sending usage statistics.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Under `uv run`, Ray would start each worker by `uv run` in a copy of the suite, which lacks the project.
-        # The workers would die, and the run would never end.
+        # Keep Ray from noticing `uv run`: Ray would start each worker by `uv run` in a copy of the suite, which lacks
+        # the project. Without the project, the workers would die and the run would never end.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
         try:
             import ray
@@ -270,7 +271,7 @@ class RayCluster:
 
     @property
     def is_on_one_host(self) -> bool:
-        """Whether every node is on this host and so can reach this host's loopback."""
+        """Whether all nodes are on this host, so that they can reach servers on its loopback address."""
         own_address = self._ray.util.get_node_ip_address()
         return all(node["NodeManagerAddress"] == own_address for node in self._list_alive_nodes())
 
@@ -287,7 +288,7 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # Run the actor on this node, because the actor stores records of other nodes, which may die.
+        # Run the actor on this node, because other nodes may die, and their records with them.
         collector = ray.remote(RecordCollector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_run_shard_on_node).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
@@ -325,7 +326,7 @@ def _require_listener(address: str | None) -> None:
 
 
 def _require_installers() -> None:
-    """Check that the tools for installing packages exist, because Ray would otherwise retry for minutes."""
+    """Check that the tools for installing packages exist, because without them Ray would retry for minutes."""
     missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
     if missing:
         raise BackendUnavailable(
@@ -335,7 +336,7 @@ def _require_installers() -> None:
 
 
 class RecordCollector:
-    """A Ray actor that stores records of all nodes until this process fetches the records."""
+    """A Ray actor to which all nodes send records; this process fetches and removes them."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

@@ -1,6 +1,6 @@
 """Runs Python as a process that ends when its parent process ends: `-m evalsuite.clusters.tethered`.
 
-On other systems than Linux, a session may outlive its node's worker until the session's pending calls have ended.
+On systems other than Linux, a session may outlive its node's worker until its unanswered calls have ended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-PR_SET_PDEATHSIG = 1  # From linux/prctl.h; the setting persists across `exec`.
+PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG from linux/prctl.h; the setting survives `exec`.
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """The gateway across processes: requests and answers as JSON over an execnet channel to each worker.
 
-The execnet channel is separate from xdist's channel and needs no socket, port or secret. A channel closes when its
+The gateway's execnet channel is separate from xdist's, and needs no socket, port or secret. A channel closes when its
 worker ends. Workers may run on this machine or, over ssh, on other machines.
 """
 
@@ -86,7 +86,7 @@ class ChannelAsker:
             self._stop(plain["stop"])
             return
         number = plain["number"]
-        # The future is done if its caller gave up before the answer arrived.
+        # The future is done already if the caller gave up before the answer arrived.
         if number in self._waiting and not self._waiting[number].done():
             self._waiting[number].set_result(plain)
 
@@ -136,12 +136,12 @@ class ChannelServer:
             try:
                 self._channel.send(text)
             except OSError:
-                # Stop, because the worker is dead; xdist reports the worker's death.
+                # Stop sending, because the worker is dead; xdist reports this.
                 return
 
 
 def refuse_question(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
-    """Answer a worker's request with an error because the gateway could not be opened.
+    """Answer a worker's request with an error, for example because the gateway could not be opened.
 
     Args:
         text: the request; None means that the worker has ended.
@@ -169,7 +169,7 @@ def encode_error(error: errors.EvalsuiteError) -> Plain:
 
 
 def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
-    """Decode an encoded error; return a plain `EvalsuiteError` if the error's class needs more than a message."""
+    """Decode an encoded error; if its class needs more than a message, return a plain `EvalsuiteError`."""
     kind = getattr(errors, str(plain["kind"]), None)
     if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
         kind = errors.EvalsuiteError

@@ -1,7 +1,7 @@
 """Removes secrets from requests and settings for files and workers, and computes the keys of requests.
 
-A secret parameter is replaced by the start of its SHA-256 hash wherever a request is stored, compared or sent to a
-worker. Only the gateway keeps secrets, and restores them in the request that it sends to the server.
+Wherever a request is stored, compared or sent to a worker, the start of a secret's SHA-256 hash replaces the secret.
+Only the gateway keeps the secrets; it puts them back into the request that it sends to the server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARK = "sha256:"
 
 
 class Vault:
-    """Maps each hash to the secret that the hash replaces."""
+    """Maps hashes to the secrets that they replace."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
@@ -53,7 +53,7 @@ class Vault:
         return dataclasses.replace(request, params=self._reveal_secrets(request.params))
 
     async def complete_request(self, backend: Backend, request: Request) -> Completion:
-        """Send a request with its secrets restored, and replace the secrets that the answer echoes by hashes."""
+        """Send a request with its secrets restored; if the answer repeats secrets, replace them by hashes."""
         try:
             completion = await backend.complete(self.reveal_request(request))
         except Exception as error:
@@ -70,7 +70,7 @@ class Vault:
 
     def _mask_secrets(self, text: str) -> str:
         for mark, secret in self._secrets.items():
-            # Do not mask secrets shorter than `ECHOED`, because short secrets may also occur as ordinary words.
+            # Do not mask short secrets, because they may also occur as ordinary words.
             if len(secret) >= ECHOED:
                 text = text.replace(secret, mark)
         return text
@@ -162,7 +162,7 @@ def require_secrets(settings: Settings, run: str) -> None:
                 )
 
 
-KEY_VERSION = 2  # Increase the version with every change after which a request gets a different key.
+KEY_VERSION = 2  # Increase the version with every change that gives a request another key.
 KEY_MARK = f"{KEY_VERSION}-"
 """Prefix of a key. Keys of older versions have no prefix: they are hexadecimal digits only."""
 
@@ -174,7 +174,7 @@ EPOCH_MARK = "\x1f"
 
 
 def remove_epoch(name: str) -> str:
-    """Return a case's name without the epoch, for keys; the epoch is a separate field of a request."""
+    """Return a case's name without the epoch, for keys, because a request has the epoch in a separate field."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 
@@ -184,7 +184,7 @@ def add_epoch(name: str) -> str:
 
 
 def get_case_name(draw: str) -> str:
-    """Return the case's name, as pytest shows it, from a request's `draw` (the case's name and a counter)."""
+    """Get the case's name, as pytest shows it, from a request's `draw`, which consists of the name and a counter."""
     return add_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 

@@ -1,4 +1,4 @@
-"""Injects random faults (from a seed) into model calls, so that an application's fallback can be scored."""
+"""Injects faults into random model calls (by a seed), so that an application's reaction to them can be scored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import Asker
 
 TAG = "fault"  # The tag of a case that lists the kinds of fault injected into its requests.
-UNHARMED = "none"  # The tag's value for a case without injected faults.
+UNHARMED = "none"  # The value of the tag `fault` for a case without injected faults.
 KINDS = ("status", "latency", "cut", "malformed_tool_call")
 FORM = re.compile(
     r"(?:status=(?P<status>[45]\d\d):|latency=(?P<seconds>\d+(?:\.\d+)?)\s*s:|(?P<kind>cut|malformed_tool_call)=)"
@@ -29,14 +29,14 @@ class FaultSpec:
 
     kind: str  # One of `KINDS`.
     share: float  # The probability that this fault is injected into a request, in (0, 1].
-    amount: float = 0.0  # The HTTP status, or the delay in seconds.
+    amount: float = 0.0  # The HTTP status, or the delay in seconds, depending on the kind.
 
     def __str__(self) -> str:
         return self.kind + {"status": f" {self.amount:.0f}", "latency": f" {self.amount:g} s"}.get(self.kind, "")
 
 
 class InjectedFault(RequestRefused):
-    """A server's refusal that `--inject` simulated; the application receives the HTTP status of this refusal."""
+    """A server's refusal that `--inject` simulated; its HTTP status is sent to the application."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"--inject played the status {status}, and nothing was sent")
@@ -47,7 +47,7 @@ def parse_fault(text: str) -> FaultSpec:
     """Read a fault such as `status=529:5%`, `latency=10s:1%`, `cut=2%` or `malformed_tool_call=3%`.
 
     Raises:
-        SettingsError: the text is not in the form of the examples, or the share is 0 or above 100%.
+        SettingsError: the text has another form than the examples, or the share is 0 or above 100%.
     """
     found = FORM.fullmatch(text.strip())
     share = float(found["share"]) / 100 if found else 0.0
@@ -65,8 +65,8 @@ def parse_fault(text: str) -> FaultSpec:
 class FaultInjector:
     """Selects at random, with a seed, the faults to inject into requests.
 
-    The selection depends on the seed, the request, and the request's number among the case's equal requests. The order
-    of calls does not affect the selected faults, and a replay injects the same faults.
+    The selection depends on the seed, the request, and the request's number among the case's equal requests. Because
+    the order of calls does not matter, a replay injects the same faults.
     """
 
     faults: tuple[FaultSpec, ...]
@@ -113,7 +113,7 @@ class FaultInjector:
 
 
 def _damage_completion(completion: Completion, kind: str) -> Completion:
-    """Cut the text in the middle, or take the last character from the arguments of the first tool call."""
+    """Simulate a cut answer: halve the text, or remove the last character of the first tool call's arguments."""
     if kind == "cut":
         return replace(completion, text=completion.text[: len(completion.text) // 2], finish_reason="length")
     if kind == "malformed_tool_call" and completion.tool_calls:
@@ -123,5 +123,5 @@ def _damage_completion(completion: Completion, kind: str) -> Completion:
 
 
 def format_fault_tag(met: Sequence[str]) -> str:
-    """Return the tag's value for a case: the kinds of the injected faults, joined by `+`."""
+    """Return the value of a case's tag `fault`: the kinds of the injected faults, joined by `+`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED

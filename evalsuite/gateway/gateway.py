@@ -1,8 +1,8 @@
 """The gateway, through which every model call of a run passes.
 
 A request is looked up in the store, then among the calls in flight. A new request must pass the spend limit and the
-limiter; then the backend answers, and the answer is stored. As a result, each distinct request is paid for only once,
-and no paid answer is lost.
+limiter; then the backend answers, and the answer is stored. This order ensures that each distinct request is paid for
+only once, and that no paid answer is lost.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import Outcomes, ToolCalls
 
 PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
-NEVER_REACHED = 3  # Failed attempts after which a server that never answered counts as absent, not busy.
+NEVER_REACHED = 3  # Failed attempts after which a server that has never answered is regarded as absent.
 STRETCH, SLACK = 1.5, 1.0
 """Delay of the answer to a request that its case cancelled in an earlier session: STRETCH times the seconds until the
 cancellation, plus SLACK seconds. So the case cancels the request again before the answer arrives."""
@@ -75,7 +75,7 @@ class Gateway:
 
     Args:
         clock: a monotonic clock, in seconds.
-        patience: maximum seconds that a request waits for a server without capacity, or for a server that is down.
+        patience: maximum seconds that a request waits for a server that is down or has no capacity.
         call_timeout: seconds that one call of a backend may take; None means no limit.
     """
 
@@ -101,10 +101,10 @@ class Gateway:
         self._upstreams: dict[Backend, Upstream] = {}
         self.notices: list[str] = []  # Messages about outages for the terminal.
         self._calls: dict[str, asyncio.Task[Completion]] = {}
-        self._storing: set[asyncio.Task[Completion]] = set()  # Tasks of calls whose answers are currently being stored.
+        self._storing: set[asyncio.Task[Completion]] = set()  # Tasks that are storing the answers of calls.
         self._used: dict[str, Usage] = {}
-        # Keys of requests that their cases cancelled. Records do not count cancelled requests, even if an answer
-        # arrived later.
+        # Keys of requests that their cases cancelled. Cancelled requests are not counted in records, even if their
+        # answers arrived later.
         self._cancelled: set[str] = set()
         self.lost = ""  # The reason why answers cannot be stored; empty while answers can be stored.
         # Function that is called with each request that a backend answered, and with the answer.
@@ -120,7 +120,7 @@ class Gateway:
         except EvalsuiteError:
             raise
         except Exception as error:
-            # Convert the exception, so that every process gets the same message and every waiting caller is answered.
+            # Convert any exception, so that every waiting caller gets an answer, and every process the same message.
             raise InternalError(
                 f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
             ) from error
@@ -179,7 +179,7 @@ class Gateway:
     def _forget_call(self, key: str, call: asyncio.Task[Completion]) -> None:
         self._calls.pop(key, None)
         self._storing.discard(call)
-        # Retrieve the task's exception, because asyncio logs an exception that nobody retrieves.
+        # Retrieve the exception of the task, because asyncio logs exceptions that nobody retrieves.
         if not call.cancelled():
             call.exception()
 
@@ -203,7 +203,8 @@ class Gateway:
                 with suppress(RunError):
                     await self.store.outcomes.note_error(key, encode_error(error))
             raise
-        # Store the backend's identity, because the identity contains the backend's address without secrets.
+        # Store the backend's identity instead of the address, because the identity contains the address without
+        # secrets.
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, remove_epoch(request.draw)
         kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
@@ -254,11 +255,10 @@ class Gateway:
 
     def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
         absent = isinstance(error, Unreachable) and not upstream.answered
-        # Count separately the attempts that did not reach the server, because `failures` omits failures during an
-        # outage.
+        # Count attempts that did not reach the server separately, because the circuit breaker's `failures` omits those
+        # during an outage.
         retries.unreached += absent
-        # Count the probes of all requests together, because requests take turns at probing and make a few attempts
-        # each.
+        # Count the probes of all requests together, because requests take turns at probing and each makes only a few.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
@@ -302,23 +302,24 @@ class Gateway:
         if self.lost:
             raise RunError(f"not sent, because no answer can be stored: {self.lost}")
         if backend.metered and not self.store.read_only:
-            # Record a call that may cost money before making it.
+            # Record a call that may cost money before it is made.
             call.attempt = self.store.note_sent(call.key, call.reserved)
         sent = self._clock()
         limit = asyncio.timeout(self._call_timeout)
         try:
             async with limit:
                 completion = await self._vault.complete_request(backend, call.request)
-            # If a shared gateway answered, keep the duration that the shared gateway measured.
+            # If a shared gateway answered, keep the seconds that it measured.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
         except (EvalsuiteError, RateLimited, Transient):
             raise
         except Exception as error:
             if limit.expired():
                 words = f"{backend.identity} gave no answer within {self._call_timeout:g} s (evalsuite_call_timeout)"
-                # Do not call a user's function again, because the first call may still run.
+                # Do not call a user's function again after its time limit, because the first call may still run.
                 raise (LostAnswer if backend.metered else CallFailed)(words) from error
-            # An unknown exception is an internal error if evalsuite's own backend raised it; otherwise the call failed.
+            # An unknown exception is an internal error if evalsuite's own backend raised it; from other backends, it is
+            # a failed call.
             own = type(backend).__module__.startswith("evalsuite.")
             kind = InternalError if own else CallFailed
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
@@ -354,7 +355,7 @@ class Gateway:
         self.notices.append(f"{backend.identity}: {words}")
 
     def _report_unavailable(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Report an unavailable model once, unless its backend has answered before and so may answer again."""
+        """Report an unavailable model once, but not if its backend has answered before and so may recover."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)
@@ -362,7 +363,7 @@ class Gateway:
     def total_usage(self) -> Usage:
         """Sum the usage of all completions that cases received in this run; count each completion once.
 
-        A replay has the same usage as its run, although the replay pays nothing.
+        A replay has the usage of the run that it replays, although a replay pays nothing.
         """
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
@@ -371,7 +372,7 @@ class Gateway:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def reset_for_next_run(self) -> None:
-        """Prepare the gateway for the next run of the same process, which may again call models that were given up.
+        """Prepare the gateway for the next run in the same process; models that were given up may be called again.
 
         `total_usage` also starts at zero, because it describes a single run.
         """
@@ -382,7 +383,7 @@ class Gateway:
         self._cancelled.clear()
 
     async def aclose(self) -> None:
-        """End the calls in flight, after a short wait for calls that cost money, and close everything."""
+        """Close everything and end the calls in flight; calls that cost money get a short time to finish."""
         metered = [backend for backend in self._backends.values() if backend.metered]
         if metered and self.limiter.places.in_flight:
             await self._wait_for_calls()
@@ -410,7 +411,7 @@ class Store(Protocol):
 
     @property
     def holds_older(self) -> bool:
-        """Whether some answers are stored under keys of older versions, which do not distinguish equal requests."""
+        """Whether older versions stored some answers under keys that do not distinguish equal requests."""
 
     @property
     def outcomes(self) -> Outcomes | None:

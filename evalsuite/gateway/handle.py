@@ -1,6 +1,6 @@
 """The model calls and tool calls of one case; each tool call runs only once.
 
-The process that runs the case sends all these calls to the gateway, which has the journal.
+The process that runs the case sends these calls to the gateway's process, which has the journal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Effect:
     """A tool call of a case, with its number among the case's tool calls."""
 
-    case: str  # The node id with `EPOCH_MARK`, and the number of the outer tool call, if any.
+    case: str  # The case's node id with `EPOCH_MARK`; for a call within a tool call, also the number of the outer call.
     epoch: int  # The case's epoch.
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
@@ -81,11 +81,14 @@ class EffectLog:
 
 @dataclass(slots=True)
 class ModelCalls:
-    """The model calls that a tool made. A replay counts them as the run did, although the tool does not run."""
+    """The model calls that a tool made.
+
+    A replay counts the model calls of a tool as the run did, although the tool does not run.
+    """
 
     # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)
-    # For each answer, its usage, the request's digest, and whether the model was simulating a user or a tool.
+    # For each answer: its usage, its request's digest, and whether the model plays a simulated user or tool.
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     RESULT: ClassVar = "result"
@@ -120,7 +123,7 @@ class CaseEffects:
     """The tool calls of one case, in the process that runs the case; not thread-safe.
 
     Args:
-        keeper: the gateway, or the connection to the gateway; with None, no call is stored.
+        keeper: the gateway, or the connection to the gateway; None stores no calls.
 
     Attributes:
         recalled: the tool calls whose results came from the journal, in the order of the calls.
@@ -158,9 +161,9 @@ class CaseEffects:
 
     @contextmanager
     def collect_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
-        """Collect the model calls of a tool call; number the calls of `@effect` functions within it separately.
+        """Collect a tool call's model calls; within the call, number the calls of `@effect` functions separately.
 
-        If the tool call is interrupted, it runs again, and `@effect` functions that have ended return their stored
+        An interrupted tool call runs again, but its calls of `@effect` functions that ended return their stored
         results.
         """
         calls = ModelCalls()
@@ -175,7 +178,10 @@ class CaseEffects:
 
     @property
     def keeps(self) -> bool:
-        """Whether this object stores calls. Within a tool call, only `CaseEffects` from `collect_calls` store calls."""
+        """Whether this object stores calls.
+
+        Within a tool call, calls are stored only by the `CaseEffects` that `collect_calls` yields.
+        """
         return self.has_journal and (self._outer is not None or DURING.get() is None)
 
     @property
@@ -231,7 +237,7 @@ class CaseAsker(Asker, EffectStore, Protocol):
 
 
 class CallTimes:
-    """Measures how long a case's calls waited: for the gateway's start, for admission by its limits, and for retries.
+    """Measures how long a case's calls waited: for the gateway's start, for its limits, and between retries.
 
     Attributes:
         waited: seconds during which calls were open but none was being answered.
@@ -254,20 +260,20 @@ class CallTimes:
         """Close a call.
 
         Args:
-            began: the time at which the call began, as returned by `begin`.
-            seconds: time from sending to the answer; if it is 0 (unknown), the call counts as sent at `began`.
+            began: the time that `begin` returned for this call.
+            seconds: time from sending to the answer; 0 means unknown, and the call then counts as sent at `began`.
         """
         now = time.monotonic()
         self._served.append((now - seconds if seconds else began, now))
         self._open -= 1
         if not self._open:
-            # For a stored answer, use the duration of the original call.
+            # A stored answer keeps the duration of its original call.
             self.waited += now - self._since - _measure_union(self._served)
             self._served.clear()
 
 
 def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
-    """Measure the total length of the union of time spans."""
+    """Measure the total time that spans cover; overlapping time counts once."""
     covered, until = 0.0, -math.inf
     for start, end in sorted(spans):
         covered += max(0.0, end - max(start, until))
@@ -278,7 +284,7 @@ def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
 class Meter:
     """Counts one case's requests and usage over all models.
 
-    Equal requests are numbered, because each is a separate sample of the model's answers.
+    Equal requests are numbered, because each should get an answer of its own.
 
     Args:
         scope: the case's id; if the id is empty, equal requests share one answer.
@@ -304,24 +310,24 @@ class Meter:
 
     @property
     def usage(self) -> Usage:
-        """The sum over all calls, whose exact cost does not depend on the order in which parallel calls ended."""
+        """Sum all calls; the costs are added exactly, so that the order in which calls ended changes nothing."""
         cost = math.fsum(usage.cost for usage in self._usages)
         return replace(sum(self._usages, Usage()), cost=cost)
 
     def add(self, usage: Usage) -> None:
-        """Count a call in this meter and, if this meter counts a part of the case, in the whole case's meter."""
+        """Count a call in this meter and, if this meter counts only a part of the case, for the whole case."""
         self._usages.append(usage)
         if self._whole is not None:
             self._whole.add(usage)
 
     def assign_draw(self, request: Request, *, shared: bool = False) -> Request:
-        """Record a request's fingerprints; return the request with its draw (the case's id and a counter).
+        """Record a request's fingerprints; return the request with its `draw` (the case's id and a counter).
 
         Args:
             shared: whether equal requests of all cases share one answer.
         """
         plain = encode_request(request)
-        # Leave out the server's address and login, because the fingerprint `model` contains them.
+        # Leave out the server's address and login, because the separate fingerprint `model` covers them.
         content, head = digest(plain | {"base_url": None}), partial(_digest_request_parts, plain)
         ordinal, during = self.count_request(content, head), DURING.get()
         if during is not None:
@@ -342,13 +348,13 @@ class Meter:
         return self._whole.count_request(content, head) if self._whole else self._requests[content]
 
     def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Record a cancelled request; the case's end decides whether the case itself cancelled it."""
+        """Record a cancelled request; only at the case's end is it known whether the case itself cancelled it."""
         if request.draw:
             self.cancelled.append((request, seconds))
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Digests of the first request, and of all requests regardless of order; empty without a request."""
+        """Return digests of the first request, and of all requests in any order; empty if the case sent no request."""
         if not self._requests:
             return {}
         return {**self._first, "requests": digest(sorted(self._requests.elements()))}
@@ -434,9 +440,9 @@ class ModelHandle:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle for another model of the same case; without `base_url`, the same model keeps its address.
+        """Return a handle for a model of the same case; without `base_url`, the case's own model keeps its address.
 
-        If an epoch is given, equal requests of all cases share one answer, because a simulated tool must be consistent.
+        With an epoch, equal requests of all cases share one answer, because a simulated tool must give equal answers.
         """
         same = name == self.name and base_url is None
         return type(self)(

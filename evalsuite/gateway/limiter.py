@@ -1,6 +1,6 @@
 """Admits calls within the limits of the user and of the server.
 
-Connections are limited over the whole run. Requests per minute, tokens per minute and the inferred limit of a server
+Connections are limited over the whole run. Limits on requests and tokens per minute, and a server's inferred limit,
 apply per model, so that a slow judge delays only its own calls.
 """
 
@@ -26,19 +26,20 @@ LEAST_DRY, BELIEVED = 0.5, 1.0
 """LEAST_DRY: seconds without an answer, beyond the usual latency, before the circuit opens; equal to the longest first
 wait of plain back-off. BELIEVED: if the server asks to wait longer or cannot be reached, the circuit opens at once."""
 
-PRECISION = 1e-6  # Tolerance in seconds, because a timer may fire slightly early.
+PRECISION = 1e-6  # Tolerance in seconds, because a timer may fire a little early.
 SERVED = 2.0
 """A probe counts as accepted after SERVED times the duration of a refusal, because an answer may take minutes."""
 
 
 class CircuitBreaker:
-    """While a server refuses everything, pauses all requests except a single probe.
+    """A circuit breaker: while a server refuses everything, it lets through only one request at a time, as a probe.
 
     Attributes:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
-        probe: the probe in flight; None without one.
-        try_at: the time from which the server's headers allow requests; this time may make the next probe earlier.
+        probe: the probe in flight; None if no probe is in flight.
+        try_at: the time from which the server's headers allow requests; the next probe may be sent at this time, if it
+            is earlier.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,13 +77,13 @@ class CircuitBreaker:
         return delay
 
     def note_answer(self, call: PacedCall) -> None:
-        """Note an answer; close the circuit unless the answered call was sent before the first refused call."""
+        """Note an answer; close the circuit breaker, unless the answered call was sent before the first refusal."""
         self._latency += (self._clock() - call.sent - self._latency) / 8
         if call.sent >= self._first_refused_sent:
             self.close()
 
     def close(self) -> None:
-        """Close the circuit, so that all calls may be sent."""
+        """Close the circuit breaker, so that all calls may be sent."""
         seconds = self.down_for
         self.probes = self._refusals = 0
         self._open, self.probe = False, None
@@ -119,7 +120,7 @@ class Pace:
         self.free_at = 0.0
 
     def book_amount(self, amount: float, now: float) -> None:
-        """Count requests or tokens as sent now; a negative amount corrects an estimate that was too large."""
+        """Count requests or tokens as sent now; a negative amount corrects an estimate that was too high."""
         self.free_at = max(self.free_at, now) + amount / self.rate
 
 
@@ -133,11 +134,11 @@ class Connections:
         self._idle: asyncio.Event | None = None
 
     def release(self) -> None:
-        """Count a call that has ended, and admit waiting calls of the run's models."""
+        """Count a call that has ended, and admit calls that wait, to any model of the run."""
         self.in_flight -= 1
         if not self.in_flight and self._idle:
             self._idle.set()
-        # Rotate the models: the model that is served first now is served last the next time.
+        # Rotate the models, so that the one that is served first now is served last next time.
         for admit_more in list(self.waiters):
             if self.in_flight >= self.most:
                 return
@@ -151,7 +152,7 @@ class Connections:
 
 
 class Limiter:
-    """Admits the calls to one model: first the retries of refused calls, then new calls, each in order of arrival.
+    """Admits the calls to one model: retries of refused calls before new calls, each in order of arrival.
 
     Args:
         rpm: maximum of requests per minute; None means no limit.
@@ -159,7 +160,7 @@ class Limiter:
         clock: a monotonic clock, in seconds.
 
     Attributes:
-        most: number of calls that the server can serve at once; None if the server does not state a number.
+        most: number of calls that the server can serve at once; None if the server states no number.
         waiting: number of calls that wait to be admitted.
     """
 
@@ -181,7 +182,7 @@ class Limiter:
         self.waiting = self._backing_off = 0
 
     def share_connections(self) -> Limiter:
-        """Return a limiter for another model of the run, with shared connections but separate rates."""
+        """Return a limiter for another model of the run, which shares the connections but has its own rates."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
 
     async def admit_call(self, tokens: int, *, again: bool = False) -> PacedCall:
@@ -238,7 +239,8 @@ class Limiter:
         if call is self.breaker.probe:
             self.breaker.probe = None
         self.places.release()
-        # Admit waiting calls a step later, when a refused request counts as backing off, so that no call overtakes it.
+        # Admit waiting calls in the event loop's next iteration: only then does a refused call count as backing off, so
+        # no new call overtakes it.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_more)
@@ -266,8 +268,8 @@ class Limiter:
 
         Args:
             retry_after: seconds that the server asks to wait; None if it states no time.
-            words: if the server is down, the failure message for the terminal; empty for a rate limit.
-            least: if the server is down, minimum seconds before the first probe.
+            words: the failure message for the terminal if the server is down; empty for a rate limit.
+            least: the minimum seconds before the first probe of a server that is down.
         """
         self.pacing.note_refusal(call, self._clock(), probing=self.breaker.dry_since is not None)
         self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)

@@ -1,4 +1,4 @@
-"""One background event loop per process, which runs all asynchronous code, so that tests are ordinary functions."""
+"""One background event loop per process runs all asynchronous code, so that tests can be ordinary functions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class BackgroundLoop:
 
     def _run_loop(self) -> None:
         while not self._ending:
-            # If a task raises SystemExit or KeyboardInterrupt, the loop stops, too, although the awaiting caller gets
+            # If a task raises SystemExit or KeyboardInterrupt, the loop stops, although the awaiting caller also gets
             # the exception.
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()

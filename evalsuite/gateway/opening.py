@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from evalsuite.models.protocol import Backend
 
 RESERVED_DESCRIPTORS = 40  # For the journal, the report, programs in the sandbox and the user's own files.
-FEWEST = 4  # Minimum number of connections, even if few descriptors are left.
+FEWEST = 4  # Minimum number of connections, even if few file descriptors are left.
 
 
 def limit_connections(wanted: int, servers: int = 1) -> int:
-    """Limit the connections by the process's open-file limit, because each connection needs a file descriptor."""
+    """Limit the connections by the process's limit on open files, because each connection needs a file descriptor."""
     try:
         import resource
     except ImportError:
@@ -39,7 +39,7 @@ def limit_connections(wanted: int, servers: int = 1) -> int:
 
 def _count_open_files() -> int:
     folder = Path("/dev/fd")
-    # Without the folder /dev/fd, estimate the number of open descriptors by the lowest free descriptor.
+    # Without the folder /dev/fd, the lowest free descriptor serves as an estimate of the number of open descriptors.
     if folder.is_dir():
         return len(os.listdir(folder))  # noqa: PTH208 - no path objects for what may be gone by then
     lowest = os.open(os.devnull, os.O_RDONLY)
@@ -54,7 +54,7 @@ BATCH_SHARE = 0.5  # Price of a call in a batch, as a share of the usual price.
 
 
 def make_credentials(settings: Settings) -> Credentials:
-    """Choose each address's API key; an address from a run's folder gets no key unless the user repeats it."""
+    """Choose each address's API key; an address from a run's folder gets a key only if the user also gives it."""
     grants = [
         AddressGrant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (
@@ -85,7 +85,7 @@ def open_gateway(
     from evalsuite.models.choice import open_backend
 
     credentials, vault = make_credentials(settings), Vault()
-    # A gateway service has its own prices, and its answers state their costs.
+    # Use no prices of this session, because a gateway service has its own, and its answers state their costs.
     prices = {} if settings.gateway else read_prices(settings.price)
     if settings.batch:
         prices = {model: price.scale(BATCH_SHARE) for model, price in prices.items()}
@@ -94,7 +94,7 @@ def open_gateway(
     gateway = Gateway(
         lambda model, base_url: around(open_backend(model, base_url, credentials), model),
         store,
-        # Requests that wait for a batch hold no connection and do not count towards the server's limits per minute.
+        # Requests in a batch hold no connection, and the server's limits per minute do not apply to them.
         Limiter(MOST_WAITING_REQUESTS) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
         Ledger(settings.max_cost, _read_earlier_cost(store)),
         prices,

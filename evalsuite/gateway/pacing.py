@@ -1,11 +1,11 @@
 """Infers a server's limit from the calls that it accepts and refuses.
 
 Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
-itself, and the answers per second are measured. In a paced period, calls follow the inferred limit: calls at once if
-nearly all refusals came at one number of calls in service, otherwise requests per second. A paced period ends when its
-answers fall behind those expected at the rate without pacing. The allowed shortfall is a share (`ALLOWED`) of the
-answers in the plain period, so pacing loses at most this share. A paced period also ends if pacing does not lower the
-share of refused calls.
+itself, and the answers per second are measured. In a paced period, calls follow the inferred limit. If nearly all
+refusals came at one number of calls in service, the limit is this number; otherwise it is a number of requests per
+second. A paced period ends if it has fewer answers than expected at the rate without pacing. It may have fewer by the
+share `ALLOWED` of the plain period's answers, so pacing loses at most this share. A paced period also ends if pacing
+does not lower the share of refused calls.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate in requests per second; plain back-off with four workers has this rate.
-FEW, TOLERATED = 2.0, 0.02  # Maximum refusals without pacing: a number, plus a share of the answers.
+FLOOR = 0.5  # Lowest rate, in requests per second; it equals that of plain back-off with four workers.
+FEW, TOLERATED = 2.0, 0.02  # Maximum refusals in a period without pacing: a constant, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
-PAUSE = 4.0  # A gap between two answers is a pause if it exceeds the usual gap plus latency by this factor.
-ALLOWED = 0.125  # Share of the answers without pacing by which a paced period may fall behind.
-# If pacing gave less than this many times the answers without pacing, the next period without pacing is twice as long.
+PAUSE = 4.0  # Factor over the usual gap plus latency; a longer gap between two answers is a pause.
+ALLOWED = 0.125  # Share of the answers without pacing that a paced period may lose.
+# If pacing gave fewer answers than this many times the answers without pacing, the next plain period is twice as long.
 HELD = 4
-CUT = 0.125  # Share by which a refusal lowers the limit. With a larger cut, the limit would recover too slowly.
+CUT = 0.125  # Share by which each refusal lowers the limit; after a larger cut, the limit would recover too slowly.
 GROWTH, FROM_TIME = 100.0, 10.0
 """An answer raises the limit by ((answers + FROM_TIME * seconds since the last refusal) / GROWTH) squared. After a cut,
 16 answers restore a high limit, so about 6% are refused. The seconds let a low limit grow within 5 s, because answers
@@ -49,7 +49,7 @@ class PacedCall:
 class PacingPeriod:
     """A period in which all calls are plain (sent at once), or all calls are paced."""
 
-    began: float = math.inf  # The period's start; without pacing, the time of the first answer after a refusal.
+    began: float = math.inf  # The period's start; in a plain period, the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
     sent: int = 0  # Number of calls that were sent in the period.
     refused: int = 0  # Number of refused calls in the period; a paced period counts only calls sent within it.
@@ -60,8 +60,8 @@ class Pacing:
 
     Attributes:
         plain: whether the current period is without pacing, so that each refused request backs off by itself.
-        spaced: whether a paced period limits requests per second; if not, it limits the calls at once.
-        limit: the limit of a paced period, in requests per second or calls at once.
+        spaced: whether a paced period limits the requests per second; otherwise it limits the number of calls at once.
+        limit: the limit of a paced period: requests per second if `spaced`, otherwise calls at once.
         calls: the calls in flight, in the order in which they were sent.
     """
 
@@ -83,13 +83,13 @@ class Pacing:
 
     @property
     def longest_row(self) -> float:
-        """The largest number of consecutive refusals that may be chance."""
+        """The largest number of consecutive refusals that still counts as chance."""
         return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._refused_share)))))
 
     def compute_delay(self, now: float, backing_off: int | None) -> float:
-        """Return the seconds until the next call may be sent; infinite if another call has to end first."""
+        """Return the seconds until the next call may be sent; infinite if another call must end first."""
         period = self._period
-        # The paced period falls behind unless another call is answered before this time.
+        # The time by which another call must be answered; otherwise, the paced period falls behind.
         due = period.began + (period.answered + self._allowed) / self._plain_rate
         refused_alike = period.refused >= LEAST_ROW and period.refused > self._plain_share * period.sent
         if not self.plain and (now >= due or refused_alike):
@@ -104,7 +104,8 @@ class Pacing:
 
     def start_call(self, now: float) -> PacedCall:
         self._period.sent += 1
-        # A late request may catch up by at most half an interval; with a whole interval, two would be sent at once.
+        # A late request may catch up by at most half an interval, because with a whole interval two would be sent at
+        # once.
         self._free_at = max(self._free_at, now - 0.5 / self.limit) + 1.0 / self.limit
         self.calls[call := PacedCall(now)] = None
         return call
@@ -145,7 +146,7 @@ class Pacing:
             self._choose_limit()
 
     def _choose_limit(self) -> None:
-        """Limit the calls at once if such a limit explains the latest refusals; else limit the rate."""
+        """Limit the number of calls at once if this explains the latest refusals; otherwise limit the rate."""
         serving = sorted(self._serving)
         misfits = int(MISFIT_SHARE * len(serving))
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
@@ -153,7 +154,7 @@ class Pacing:
 
     def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # Earlier calls that are still in flight are in service, because the server refuses other calls at once.
+        # The server refuses calls at once, so earlier calls that are still in flight must be in service.
         self._serving.append(list(self.calls).index(call))
         # Count only refusals of calls that were sent in the paced period.
         self._period.refused += self.plain or call.sent >= self._period.began

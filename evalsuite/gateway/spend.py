@@ -1,4 +1,4 @@
-"""The spend of a run, prices of models, and the spend limit."""
+"""Prices of models, and the spending of a run and its limit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.models import chat_format, responses_format
 
-UNBOUNDED_ANSWER = 4096  # Maximum tokens that are assumed for an answer if the request sets no limit.
+UNBOUNDED_ANSWER = 4096  # Tokens that an answer is assumed to have at most if the request sets no limit.
 
-# Tolerance in US dollars, because sums of floats are not exact. Without tolerance, a run could not spend exactly its
-# limit.
+# Tolerance in US dollars, because sums of floats are not exact. Without this tolerance, rounding could keep a run from
+# spending exactly its limit.
 ROUNDING = 1e-9
 
 
@@ -58,14 +58,14 @@ class Price:
         return (plain * prompt + cached * read + cache_writes * written + completion_tokens * completion) / 1e6
 
     def compute_usage_cost(self, usage: Usage) -> float:
-        """Compute the cost of one or several calls in US dollars, at the prices for their mean prompt length."""
+        """Compute the cost of calls in US dollars; prices that depend on the prompt's length use the mean length."""
         calls = max(1, usage.calls)
         parts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens)
         prompt, completion, cached, written = (tokens / calls for tokens in parts)
         return calls * self.compute_cost(prompt, completion, cached=cached, cache_writes=written)
 
     def bound_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Compute the maximum cost of these tokens, however much of the prompt the server caches."""
+        """Compute the maximum cost of these tokens, whatever part of the prompt the server caches."""
         most = self.compute_cost(prompt_tokens, completion_tokens)
         if self.cached is not None:
             most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cached=prompt_tokens))
@@ -109,7 +109,7 @@ def _read_price_table() -> dict[str, Any]:
 
 
 def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
-    """Read the shipped table of prices, overridden by the user's `model=prompt/completion`."""
+    """Read the shipped table of prices; the user's `model=prompt/completion` overrides its entries."""
     shipped = _read_price_table()
     cached, written = (shipped[f"usd_per_million_{part}_tokens"] for part in ("cached", "cache_write"))
     prices = {
@@ -133,7 +133,7 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
 
 
 def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """Find a model's price by its name or, for dated versions, by the longest known prefix of the name."""
+    """Find a model's price by its name; for a dated version, by the longest known name with which its name begins."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
@@ -148,14 +148,14 @@ def explain_unknown_price(model: str) -> str:
 
 
 def encode_prompt(request: Request) -> str:
-    """Return a request's messages and tools as JSON, whose length serves to estimate tokens."""
+    """Return a request's messages and tools as JSON, from whose length tokens are estimated."""
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
 def estimate_tokens(request: Request, text: str | None = None) -> int:
     """Estimate prompt tokens.
 
-    The estimate is deliberately high: three characters per token for ASCII text, two bytes per token for other text.
+    The estimate is high on purpose: one token per three characters of ASCII text, or per two bytes of other text.
     """
     text = encode_prompt(request) if text is None else text
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
@@ -164,7 +164,7 @@ def estimate_tokens(request: Request, text: str | None = None) -> int:
 def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
     """Compute the maximum number of prompt tokens, because a tokenizer makes at most one token per byte.
 
-    A picture counts PICTURE tokens; a conversation or file that the server has stored counts STORED tokens.
+    A picture counts as PICTURE tokens; a conversation or file that is stored at the server counts as STORED tokens.
     """
     text = encode_prompt(request) if text is None else text
     size = len(text) if text.isascii() else len(text.encode())
@@ -174,7 +174,7 @@ def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
     fields = request.params.keys() | _find_extra_body(request).keys()
     files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _iterate_fields(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
-    # Also count the parameters' texts and objects, because schemas and predictions may be billed.
+    # Also count the texts and objects among the parameters, because schemas and predicted outputs may be billed.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
     return size + (len(dumps(further).encode()) if further else 0) + 16 * len(request.messages)
 
@@ -210,11 +210,11 @@ REPEATS = frozenset({"n", "best_of", "num_return_sequences", "num_generations", 
 
 
 def bound_completion_tokens(request: Request) -> int:
-    """Compute the maximum number of completion tokens from all limits anywhere in the request's body.
+    """Compute the maximum number of completion tokens from all the limits in the request's body, at any depth.
 
-    The largest budget for reasoning is added to the largest limit. A nested limit counts as both, because it may limit
-    the answer, as `options.num_predict`, or its reasoning alone, as `reasoning.max_tokens`. For a body without a limit,
-    use the limit that `limit_completion_tokens` adds.
+    The largest limit and the largest budget for reasoning are added. A nested limit counts both as a limit and as a
+    budget: it may concern the answer, as `options.num_predict`, or the reasoning, as `reasoning.max_tokens`. For a body
+    without a limit, use the limit that `limit_completion_tokens` adds.
     """
     api = _find_api(request)
     if api == "embeddings":
@@ -232,13 +232,14 @@ def bound_completion_tokens(request: Request) -> int:
 
 
 def limit_completion_tokens(request: Request) -> Request:
-    """Limit the answer's tokens of a request without a limit, so that the cost cannot exceed the reserved amount."""
+    """Limit the answer's length if the request does not, so that the call costs at most the reserved amount."""
     api, extra = _find_api(request), _find_extra_body(request)
     if has_other_model_name(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
-    # Remove negative and null limits, because some servers treat them as "no limit" even if another field sets a limit.
+    # Remove negative and null limits, because some servers then treat the answer as unlimited, whatever other fields
+    # say.
     bounded = dataclasses.replace(request, params=_drop_unlimited_fields(request.params))
     body = _find_body(bounded)
     if any(_parse_limit(body.get(name)) for name in LIMITS[api]):
@@ -256,7 +257,7 @@ def limit_completion_tokens(request: Request) -> Request:
 
 
 def has_other_model_name(request: Request) -> bool:
-    """Tell whether the body may make the server call a model other than the request's."""
+    """Tell whether the body could make the server call another model than the request names."""
     fields = request.params.keys() | _find_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
 
@@ -280,7 +281,7 @@ def _find_api(request: Request) -> str:
 
 
 def _find_body(request: Request) -> Mapping[str, Any]:
-    """Return the request's body except the messages and tools, which are large and irrelevant to limits."""
+    """Return the request's body without messages and tools, which are large and contain no limits."""
     if _find_api(request) == "chat" and not request.params.get("extra_body"):
         # In a chat request without `extra_body`, the parameters are the body's fields.
         return request.params
@@ -307,7 +308,7 @@ def _iterate_fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def count_usage(request: Request, completion: Completion) -> Usage:
-    """Return a completion's usage; if the server's numbers are missing or impossible, estimate and flag the usage."""
+    """Return a completion's usage; if the server's counts are missing or impossible, return a marked estimate."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
         return usage
@@ -335,10 +336,10 @@ class Attempt:
 
 
 class Ledger:
-    """Counts the money spent, and delays calls that might exceed the spend limit.
+    """Counts spending, and delays calls that might exceed the spend limit.
 
     A call's maximum cost is reserved before the call. Spending exceeds the limit only if servers ignore the maximum
-    length of answers. The excess is at most the cost of the overlong answers to calls in flight.
+    length of answers. The excess is then at most the cost of those overlong answers that are in flight.
 
     Args:
         limit: the spend limit in US dollars; None means no limit.
@@ -358,7 +359,7 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Reserve a call's maximum cost; wait if only amounts reserved for calls in flight exceed the limit."""
+        """Reserve a call's maximum cost; wait while only amounts reserved for other calls exceed the limit."""
         while amount and self._would_exceed_limit(amount, *self._reserved):
             if self._would_exceed_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
@@ -372,7 +373,7 @@ class Ledger:
         self._reserved.append(amount)
 
     def _list_shares(self) -> str:
-        """List the cost per model if calls of several models were paid for."""
+        """List the cost per model, unless only one model was paid for."""
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 

@@ -1,4 +1,4 @@
-"""Backends: code that calls models. All backends implement the same small protocol."""
+"""Backends: the code that calls models. All backends implement the same small protocol."""
 
 import lazy_loader
 

@@ -19,7 +19,10 @@ NAMES_SHOWN = 3
 
 
 class AnswersBackend:
-    """`answers:FILE`, the model of a run on ready-made answers. The name identifies the run; every call is refused."""
+    """`answers:FILE`: the model's name in a run that scores ready-made answers.
+
+    The name only identifies the run; this backend refuses every call.
+    """
 
     metered = False
     connections: int | None = None
@@ -32,7 +35,7 @@ class AnswersBackend:
         read_answers_file(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
-        """Raise an error, because the run has no model."""
+        """Raise an error, because a run on ready-made answers has no model."""
         raise RequestRefused(
             f"this run scores the ready-made answers of {self._file}, so it asks no model; a judge is named "
             "with --judge-model"
@@ -43,7 +46,7 @@ class AnswersBackend:
 
 
 class ReadyAnswers:
-    """Ready-made answers, by benchmark and sample id; for lines without a benchmark, the benchmark is empty."""
+    """Ready-made answers, by benchmark and sample id; lines that name no benchmark are under the empty name."""
 
     def __init__(self, file: str, by_key: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         self._file, self._by_key = file, by_key
@@ -54,7 +57,7 @@ class ReadyAnswers:
         return [line for line in fitting if "input" in line]
 
     def list_unused(self, asked: Collection[tuple[str, str]]) -> list[str]:
-        """List the ids of lines that do not belong to any benchmark and id in `asked`."""
+        """List the ids of lines whose benchmark and id are not in `asked`."""
         names = {name for _, name in asked}
         return [
             name
@@ -63,7 +66,7 @@ class ReadyAnswers:
         ]
 
     def find_answer(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
-        """Find a sample's line by its ids; the first id that the file contains counts."""
+        """Find a sample's line in the file; the first of the sample's ids that the file contains decides."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):
@@ -110,7 +113,7 @@ def _parse_line(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, An
 
 
 class ReplayBackend:
-    """In a replay, takes the place of the backend that the original run called."""
+    """Stands in for a backend in a replay; it is never called, because a replay reads stored answers."""
 
     metered = False
     connections: int | None = None

@@ -1,7 +1,7 @@
 """The OpenAI chat format: converts requests to JSON, and JSON answers to completions.
 
-Source: the OpenAI API reference, "Create chat completion"; the field `reasoning_content` is an extension by vLLM,
-llama.cpp and DeepSeek.
+Source: the OpenAI API reference, "Create chat completion". The field `reasoning_content` comes from vLLM, llama.cpp and
+DeepSeek.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
-# The tag `<think>` may be missing, because some chat templates put this tag into the prompt.
+# The opening tag `<think>` may be missing, because some chat templates put this tag into the prompt.
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
 
@@ -46,7 +46,7 @@ def parse_answer(answer: Any) -> Completion:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer is not a chat completion: {shorten_answer(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
-        # Routers send the finish reason `error` when the server behind them fails; the text is then incomplete.
+        # Refuse an answer with the finish reason `error`: the server behind a router failed, so the text is incomplete.
         raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
     _raise_if_withheld(completion, choice["message"].get("refusal"))
     return completion
@@ -84,7 +84,7 @@ def read_usage(usage: Any) -> Usage:
     )
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
-    # Add the reasoning's tokens, because xAI and Gemini charge for them but omit them from the completion's tokens.
+    # Add the reasoning's tokens, because xAI and Gemini bill them but leave them out of the completion's tokens.
     hidden = max(0, (_parse_count(usage.get("total_tokens")) or 0) - prompt - completion)
     completion, reasoning = completion + hidden, max(reasoning, hidden)
     cached = min(cached, prompt)
@@ -134,9 +134,9 @@ def shorten_answer(value: Any) -> str:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Separate an answer from the reasoning (`<think>…</think>`) that may precede it.
+    """Separate an answer from the model's reasoning (`<think>…</think>`), if the text begins with it.
 
-    If the reasoning was cut off before its end, the answer is empty.
+    If the text ends before the reasoning does, the answer is empty.
     """
     if closed := THINKING.match(text):
         return text[closed.end() :], closed[1].strip()
@@ -154,7 +154,7 @@ def _join_text(content: Any) -> str:
 
 
 def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
-    """Read the logprobs of a chat completion or response; return None without logprobs."""
+    """Read the log probabilities of a chat completion or response; return None if the server sent none."""
     if not entries:
         return None
     return tuple(
@@ -168,7 +168,7 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def join_stream(content: bytes) -> dict[str, Any]:
-    """Join a complete stream (`--model-param stream=true`) into one answer."""
+    """Join the events of a complete stream (`--model-param stream=true`) into one answer."""
     events, ended = _read_events(content)
     for event in events:
         if event.get("error"):
@@ -187,7 +187,9 @@ def join_stream(content: bytes) -> dict[str, Any]:
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Return the data of a stream's events, and whether the stream contained the end marker `[DONE]`."""
     events, ended = [], False
-    for raw in content.splitlines():  # Split bytes, because text is also split at U+2028, which JSON may contain.
+    for (
+        raw
+    ) in content.splitlines():  # Split bytes, because str.splitlines also splits at U+2028, which JSON may contain.
         line = raw.decode("utf-8", "replace")
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data == "[DONE]":

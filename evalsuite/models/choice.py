@@ -28,7 +28,7 @@ KINDS = """\
 
 
 def open_backend(model: str, base_url: str | None = None, credentials: Credentials | None = None) -> Backend:
-    """Create a model's backend without checking or starting the model; None as `base_url` means the usual address."""
+    """Create a model's backend without checking the model; if `base_url` is None, use the usual address."""
     kind, colon, rest = model.partition(":")
     is_bare_kind = not colon and base_url is None and model in SHIPPED["evalsuite.models"]
     if not model or is_bare_kind or (colon and not rest):
@@ -40,7 +40,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
-        # If the text before a colon is not a kind, it is a part of an OpenAI model's name, as in `ft:gpt-4o-mini:...`.
+        # Text before a colon that is not a kind belongs to the name of an OpenAI model, as in `ft:gpt-4o-mini:...`.
         from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 

@@ -1,9 +1,9 @@
-"""Decides which API key is sent to a server; a key is sent only to addresses for which the user gave this key.
+"""Decides which API key is sent to a server: a key goes only to addresses for which the user gave this key.
 
-`OPENAI_API_KEY` is sent to OpenAI itself and to base URLs from this session's command line, configuration or variable
-`OPENAI_BASE_URL`. This key is never sent to an address that was read from a run's folder. `evalsuite_model_key_env`,
-`evalsuite_judge_key_env` and `evalsuite_user_key_env` name another environment variable for the address of the model,
-the judge or the simulated user.
+`OPENAI_API_KEY` is sent only to OpenAI itself, and to base URLs that this session's command line, configuration or
+variable `OPENAI_BASE_URL` names. No key is ever sent to an address that was read from a run's folder. The ini keys
+`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another variable with the key for
+the model, the judge or the simulated user.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from evalsuite.core.redaction import redact
 
 
 class Secret:
-    """A key, a token or a login. Only `reveal` returns a secret's text; a secret's repr and str are `***`."""
+    """A secret text: a key, a token or a login.
+
+    Only the method `reveal` returns the secret's text; repr and str return `***`.
+    """
 
     __slots__ = ("_text",)
 
@@ -60,8 +63,8 @@ MEBIBYTE = 2**20
 class Timeouts:
     """Time limits for the parts of a call, in seconds."""
 
-    connect: float = 30.0  # Seconds until the connection is established.
-    silence: float = 600.0  # Seconds between two bytes of the answer, and before the first byte.
+    connect: float = 30.0  # Maximum seconds until the connection is established.
+    silence: float = 600.0  # Maximum seconds without a byte from the server, before or within the answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,12 @@ class Access:
     trusted: bool = False
     advice: str = "is the key right?"  # Advice in the error message if a key is missing or refused.
     timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
-    max_answer: int = 64 * MEBIBYTE  # Largest answer, in bytes after decompression.
+    max_answer: int = 64 * MEBIBYTE  # Maximum size of an answer, in bytes after decompression.
     proxies: bool = True  # Whether proxies set in the environment are used.
 
 
 def read_key(name: str, environ: Mapping[str, str]) -> Secret | None:
-    """Read a key from an environment variable, or None; strip line ends, which a pasted key may have."""
+    """Read a key from an environment variable; None if it is empty. Strip line ends, which a pasted key may have."""
     text = environ.get(name, "").strip()
     return Secret(text) if text else None
 
@@ -92,7 +95,7 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 class Address:
     """The address of a server."""
 
-    shown: str  # The address without secrets, for messages and for requests' keys in the store.
+    shown: str  # The address without secrets, for messages and for the keys under which the store finds requests.
     root: str  # Scheme, host and path.
     query: Secret  # Query parameters sent with every call, which may be secrets.
     login: Secret | None  # The login (`user:password`) in the address, if any.
@@ -120,7 +123,7 @@ def parse_address(text: str) -> Address:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        shown = redact(text.rpartition("@")[2])  # Drop the part before the `@`, because it may contain a password.
+        shown = redact(text.rpartition("@")[2])  # Leave out the part before the `@`, because it may contain a password.
         raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
     login, _, host = parts.netloc.rpartition("@")
     path = parts.path.rstrip("/")
@@ -147,7 +150,7 @@ class AddressGrant:
     model: str  # The model's name, as the user gave it.
     # The address as the user gave it, including any login; None means the backend's default.
     base_url: str | None = field(repr=False)
-    key_env: str | None = None  # The environment variable with the key, if the user named one.
+    key_env: str | None = None  # The environment variable with the key; None if the user named no variable.
     fresh: bool = True  # Whether the user gave the address in this session, not in an earlier run.
 
     @property
@@ -174,8 +177,8 @@ class Credentials:
     def find_address(self, base_url: str | None) -> Address:
         """Parse a base URL, and add the login that the user gave for this address.
 
-        Without a base URL, the address is `OPENAI_BASE_URL`, Azure's endpoint if only Azure's key is set, or OpenAI
-        itself.
+        Without a base URL, the address is `OPENAI_BASE_URL`; otherwise Azure's endpoint if only Azure's key is set,
+        else OpenAI itself.
         """
         if base_url is not None:
             urls = (grant.base_url for grant in self._grants if grant.public_url == redact(base_url))
@@ -188,7 +191,7 @@ class Credentials:
         return parse_address(named or OPENAI)
 
     def make_access(self, model: str, base_url: str | None) -> Access:
-        """Decide which key and headers may be sent to an address for calls of a model."""
+        """Decide which key and headers calls of a model may send to an address."""
         address = self.find_address(base_url)
         grant = self._find_grant(model, base_url)
         if grant is not None and grant.key_env:
@@ -203,7 +206,7 @@ class Credentials:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]
-        # If the user gave the address for another model only, use the key of that model.
+        # If the user gave this address only for another model, use the key of that model.
         return next(iter(exact or (matching if base_url else ())), None)
 
     def _find_key_name(self, address: Address) -> str:

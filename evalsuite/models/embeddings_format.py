@@ -1,7 +1,7 @@
 """The embeddings format: a vector for each message of a request.
 
 Source: the OpenAI API reference, "Create embeddings". Vectors are requested as base64, because it takes a third of the
-size of decimal numbers. Servers that do not support base64 send lists of numbers, which are read as well.
+size of decimal numbers. Servers without base64 send lists of numbers, which are converted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Classify HTTP statuses for the gateway."""
+"""Tell from a response's HTTP status and headers whether a call may be repeated, and when."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_error(
 
 
 def _explain_final_failure(status: int, words: str) -> str:
-    """Explain why no later request can succeed; return an empty text if a later request may succeed."""
+    """Explain why no later request can succeed; the text is empty if a later request may succeed."""
     if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
@@ -62,11 +62,11 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def read_exhausted_seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds until the server accepts a request; 0 unless the headers state that the quota is used up.
+    """Return the seconds until a server accepts requests again; 0 unless its headers say that the quota is used up.
 
-    OpenAI reports the time until the whole quota is restored. From OpenAI's time, this function computes the shorter
-    time until one request (or `TOKENS` tokens) is possible again. `ratelimit-*` and `ratelimit` (two IETF drafts) and
-    routers' `x-ratelimit-*` report the end of a time window.
+    OpenAI reports the time until the whole quota is restored. This function divides OpenAI's time, so that it gives the
+    time until one request (or `TOKENS` tokens) is possible again. The headers `ratelimit-*` and `ratelimit` (two IETF
+    drafts) and the `x-ratelimit-*` of routers give the end of a time window.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _parse_number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:
@@ -82,7 +82,7 @@ def read_exhausted_seconds(headers: Mapping[str, str]) -> float:
 
 
 TOKENS = 1000.0  # Assumed tokens of a request (prompt and answer), used to compute the wait until tokens are available.
-YEAR_2001 = 1e9  # The year 2001 in seconds since 1970; a smaller number in a header is a duration, not a date.
+YEAR_2001 = 1e9  # The year 2001 in seconds since 1970; smaller numbers in a header are durations, not dates.
 
 
 def _convert_reset_time(text: str | None) -> float:
@@ -112,7 +112,7 @@ def _parse_number(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
-    # Reject NaN, infinity and huge numbers.
+    # Treat NaN, infinity and huge numbers as invalid.
     return max(0.0, number) if abs(number) < 1e9 else None
 
 

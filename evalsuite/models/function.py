@@ -33,11 +33,12 @@ class FunctionBackend:
     The function is called with the messages, a list of objects in the OpenAI chat format. It also gets `tools` and the
     generation parameters that its signature accepts. The function returns the answer's text, or an object with
     `content`. Optional fields of the object are `reasoning_content`, `tool_calls`, `finish_reason`, `usage` and
-    `logprobs` (pairs of token and logprob, with a third item for the alternatives). All other fields become facts of
-    the case, which judges can see. If called with `api="embeddings"`, the function returns an object with `embeddings`,
-    one vector per message. A plain function runs in a thread. The thread cannot be stopped, so a plain function
-    continues after the call's time limit. Any exception of the function becomes the case's error. The cost of a call is
-    unknown without a price for the name `function:package.module:name`, because the function may call paid models.
+    `logprobs`. `logprobs` has a pair (token, logprob) per token; a third item gives the alternatives. All other fields
+    of the object become facts of the case (entries of `facts` in its record), which judges can see. If called with
+    `api="embeddings"`, the function returns an object with `embeddings`, one vector per message. A plain function runs
+    in a thread, which cannot be stopped. So a plain function continues to run after the call's time limit. Any
+    exception of the function becomes the case's error. The function may call paid models, so the cost of a call is
+    unknown unless the name `function:package.module:name` has a price.
     """
 
     metered = False
@@ -86,7 +87,7 @@ class FunctionBackend:
 
     async def complete(self, request: Request) -> Completion:
         function = self._load_function()
-        # Copy the request through JSON, because the function may change it.
+        # Copy the request by way of JSON, because the function may change its arguments.
         plain = json.loads(dumps(encode_request(request)))
         arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
         try:
@@ -104,7 +105,7 @@ class FunctionBackend:
         return RequestRefused(f"function:{self.target} raised {words}{self._locate_error(cause)}")
 
     def _locate_error(self, error: BaseException | None) -> str:
-        """Name the file and line in which the function raised, without the folder, because reports are shared."""
+        """Describe where the function raised by file name and line, without the folder, because reports are shared."""
         source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__) if error is not None else []
         lines = [frame.lineno for frame in frames if frame.filename == source]
@@ -134,7 +135,7 @@ class FunctionBackend:
             ) from error
 
     async def aclose(self) -> None:
-        """Do nothing, because a call that is still in progress ends by itself."""
+        """Do nothing, because calls in progress end by themselves."""
 
 
 def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LitellmBackend:
-    """`litellm:provider/name`, a model called through litellm; keys come from the variables that litellm documents."""
+    """`litellm:provider/name`, a model called through litellm, which reads keys from environment variables."""
 
     metered = True
     connections: int | None = None
@@ -63,7 +63,8 @@ class LitellmBackend:
             failed = self._convert_error(error)
         _silence_warnings()
         if failed is not None:
-            # Raise outside of the `except` block, because stack frames of the provider's client contain the key.
+            # Raise outside of the `except` block, so that the traceback lacks the client's stack frames, which contain
+            # the key.
             raise failed
         return parse_answer(answer.model_dump())
 
@@ -84,13 +85,13 @@ class LitellmBackend:
 
 
 def _silence_warnings() -> None:
-    """Ignore litellm's warnings about pydantic; call this for each request, because pytest resets warning filters."""
+    """Ignore litellm's warnings about pydantic; repeat this for each request, because pytest resets warning filters."""
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)\b")
 
 
 def _import_litellm() -> Any:
     _silence_warnings()
-    # Use litellm's own table of prices, because downloading the table takes long without a network.
+    # Use the price table in litellm's package, because a download would wait long without a network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 

@@ -1,4 +1,4 @@
-"""A model without a network: llama.cpp's server in this process, called over loopback like any other server."""
+"""A local model: llama.cpp's server in this process, which evalsuite calls over loopback like any other server."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PASSIVE_WAIT_VARIABLES = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 class LlamaCppBackend:
     """`local:smollm2` or `local:/path/model.gguf`, with optional settings such as `?context=2048&slots=2&threads=1`.
 
-    The model uses one thread per core; threads sleep while they wait for each other. By OpenMP's default, waiting
-    threads would spin, so a single thread that shares its core with a test worker would slow down all threads several
+    The model uses one thread per core; threads sleep while they wait for each other. By default, OpenMP's waiting
+    threads would spin. One thread that shares its core with a test worker would then slow down all threads several
     times.
     """
 
@@ -95,10 +95,10 @@ class LlamaCppBackend:
         params.n_ctx, params.n_parallel = self._context * self._slots, self._slots
         params.cpuparams.poll = params.cpuparams_batch.poll = 0
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
-        # One HTTP thread per slot, plus two threads for connections whose clients have disconnected.
+        # One HTTP thread per slot, and two more for connections whose clients have disconnected.
         params.n_threads_http = self._slots + 2
         params.warmup = False
-        # Size in MiB of the cache for earlier turns of conversations, so that these turns are not processed again.
+        # Size in MiB of the cache that saves conversations' earlier turns from being processed again.
         params.cache_ram_mib = 512
         params.verbosity = -1  # Keep the server's log off the terminal.
         try:
@@ -111,7 +111,7 @@ class LlamaCppBackend:
         if self._client is not None:
             await self._client.aclose()
         self._client = None
-        self._server = None  # Delete the server, whose destructor stops the server's threads and waits for them.
+        self._server = None  # Delete the server object, because its destructor stops the server's threads.
 
 
 def _import_llama_cpp() -> Any:

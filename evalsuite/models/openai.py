@@ -1,8 +1,8 @@
-"""A backend for OpenAI and for every server with its formats: Azure, vLLM, Ollama, llama.cpp, routers.
+"""A backend for OpenAI and for servers that use OpenAI's formats: Azure, vLLM, Ollama, llama.cpp, routers.
 
 The openai package is the client: it takes care of Azure's addresses, Entra ID tokens, organisations and projects,
-custom headers, proxies and certificates. The code of evalsuite retries, limits requests and parses answers. For speed,
-evalsuite bypasses the typed layer of the openai package (see ARCHITECTURE.md).
+custom headers, proxies and certificates. Retries, limits and the parsing of answers are evalsuite's own code. For
+speed, evalsuite bypasses the typed layer of the openai package (see ARCHITECTURE.md).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ UNUSED_TYPES = frozenset({"openai.types", "openai.types.responses"})
 """Packages of openai with the classes of its typed layer, most of which no call of evalsuite needs."""
 
 LARGEST_FILE = 2**30  # Maximum bytes of a batch's output, which has at most 50,000 answers.
-SHORTEST_SECRET = 8  # Minimum characters of a masked secret, because shorter text may be part of a word.
+SHORTEST_SECRET = 8  # Minimum characters of a masked secret, because shorter text may be part of an ordinary word.
 
 
 class OpenAIBackend:
@@ -68,7 +68,8 @@ class OpenAIBackend:
 
     Args:
         address: the API's address; None means OpenAI itself.
-        unknown_kind: the part of the model's name before a colon if it is an unknown kind of model; for error messages.
+        unknown_kind: the text before a colon in the model's name if it is not a known kind of model; for error
+            messages.
     """
 
     metered = True
@@ -156,11 +157,11 @@ class OpenAIBackend:
         return self._choose_api(request)[1].parse_answer(answer)
 
     def copy_without_size_limit(self) -> OpenAIBackend:
-        """Return a backend for the same server without the usual limit on the size of answers, for files."""
+        """Return a backend for the same server that accepts larger answers, because files exceed the usual limit."""
         return OpenAIBackend(self._address, replace(self._access, max_answer=LARGEST_FILE))
 
     def make_batch_line(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Convert a request to the path and body of a batch's line; omit parameters of streaming."""
+        """Convert a request to the path and body of a line in a batch; omit the parameters of streaming."""
         path, api = self._choose_api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
@@ -172,7 +173,7 @@ class OpenAIBackend:
         return self._read_completion(request, json.loads(content), content)
 
     async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
-        """Call a function with two arguments: the client, and the headers that every call must have."""
+        """Call a function with the client, and with the headers that every call must have."""
         self.check()
         return _raise_failure(await self._call_and_catch(work))
 
@@ -186,7 +187,7 @@ class OpenAIBackend:
             return self._make_error(error)
 
     async def offers(self) -> list[str] | None:
-        """List the names of the server's models, at no cost; return None if the server has no list."""
+        """List the names of the server's models, which costs nothing; return None if the server has no list."""
         self.check()
         return _raise_failure(await self._list_models())
 
@@ -207,7 +208,7 @@ class OpenAIBackend:
             return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
 
     def _make_error(self, error: Exception) -> Exception:
-        """Convert an exception of the client, without its stack frames, which contain the key."""
+        """Convert an exception of the client to evalsuite's own, without stack frames, because they contain the key."""
         from evalsuite.models.transport import find_cause
 
         links = find_cause(error)
@@ -261,14 +262,14 @@ class OpenAIBackend:
 
 
 def _raise_failure(outcome: T | Exception) -> T:
-    """Raise an exception outside of `except` blocks, so that pytest does not show client frames with the key."""
+    """Raise an exception outside of `except` blocks, so that pytest does not show frames that contain the key."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
 def import_client() -> Any:
-    """Import the openai package, but its types only when they are first used, because they take half of the time."""
+    """Import the openai package, but delay the import of its types, because they take half of the time."""
     finder: Any = LateFinder()
     sys.meta_path.insert(0, finder)
     try:
@@ -289,9 +290,10 @@ class LateFinder:
 
 
 class LateLoader:
-    """Executes a package when one of its names is first read; the modules of the package can be imported before.
+    """Executes a package when one of its names is first read, even if modules of the package were imported before.
 
-    `importlib.util.LazyLoader` would execute the package as soon as one of its modules is imported.
+    `importlib.util.LazyLoader` does not suffice, because it executes a package as soon as one of its modules is
+    imported.
     """
 
     def __init__(self, loader: Loader) -> None:
@@ -304,8 +306,8 @@ class LateLoader:
         names, executing = vars(module), set[int]()
 
         def find_name(name: str) -> Any:
-            # Do not lock, because a lock could block imports in other threads. These packages only import names, so
-            # two threads may both execute one.
+            # Do not lock, because a lock could block imports in other threads. Two threads may execute the same
+            # package, because these packages only import names.
             if (thread := get_ident()) not in executing:
                 executing.add(thread)
                 try:

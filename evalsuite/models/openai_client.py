@@ -1,7 +1,7 @@
 """Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
-The package builds the address and the headers of a call, including credentials. Building both takes twice
-as long as sending the call, so calls with equal headers share one address and one set of headers per path.
+The package builds the address and the headers of a call, including credentials. Calls with equal headers reuse one
+address and one set of headers per path, because building them takes twice as long as sending the call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", d
 class DirectClient(httpx2.AsyncClient):
     """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks.
 
-    The base class builds requests of other kinds, such as file uploads.
+    The base class still builds requests of other kinds, such as file uploads.
     """
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
@@ -84,8 +84,8 @@ AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
     """Open a client without retries of its own, because the gateway retries.
 
-    The client sends the organisation, the project and the headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
-    `OPENAI_CUSTOM_HEADERS` only to servers that may also get a key.
+    Unless the user gave the address for this session, the client does not send the organisation, the project and the
+    headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS`.
     """
     times = access.timeouts
     timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
@@ -105,11 +105,11 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
 
 
 def make_headers(address: Address, access: Access) -> dict[str, Any]:
-    """Return headers that replace the client's own, for example a login instead of a key; `Omit()` removes a header."""
+    """Return headers that replace the client's own, such as a login in place of a key; `Omit()` removes a header."""
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
         "Accept-Encoding": ACCEPTED,
-        # To save time, omit the package's headers about retries and time-outs.
+        # Leave out the package's headers about retries and time-outs, because building them takes time.
         "x-stainless-retry-count": Omit(),
         "x-stainless-read-timeout": Omit(),
     }
@@ -144,7 +144,7 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
 
 
 def _get_machine_credential(address: Address) -> AsyncTokenCredential:
-    """Make a credential that gets Entra ID tokens by this machine's login at Azure."""
+    """Make a credential that gets Entra ID tokens through this machine's login at Azure."""
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:
@@ -173,7 +173,7 @@ class OpenAICalls:
     """An open client of the `openai` package.
 
     Attributes:
-        client: the package's client object.
+        client: the client object of the package `openai`.
         headers: the headers that every call must send in addition to the client's own headers.
     """
 
@@ -187,7 +187,7 @@ class OpenAICalls:
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        # Never reuse a call for Azure, because the address depends on the content, and Entra ID tokens expire.
+        # Never reuse a prepared call for Azure, because its address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_by_package(path, content, headers, query)
         if path not in self._prepared:
@@ -200,8 +200,8 @@ class OpenAICalls:
         azure = self._address.is_azure
         # Give the Azure client the body as an object, because it reads the deployment's name from the body.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
-        # Give the Azure client a path, from which it builds the deployment's address. For other clients, a complete
-        # address saves time.
+        # Give the Azure client a path, from which it builds the deployment's address. Give other clients the complete
+        # address, because building it takes time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)

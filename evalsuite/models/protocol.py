@@ -27,19 +27,19 @@ class Transient(Exception):  # noqa: N818 - heard only by the gateway, which ask
 
 
 class Hopeless(BackendUnavailable):
-    """The call failed, and no later call can succeed, for example because a quota is used up."""
+    """The call failed, and every later call would fail, too, for example because a quota is used up."""
 
 
 class LostAnswer(Transient):
-    """The answer did not arrive completely; the server may have generated and billed the whole answer."""
+    """The answer arrived incompletely; the server may have generated and billed all of it."""
 
 
 class WithheldAnswer(RequestRefused):
-    """A billed response without an answer, because the model refused or a filter removed the answer."""
+    """A billed response without an answer: the model refused, or a filter removed the answer."""
 
 
 class Outage(Transient):
-    """The server is temporarily down or overloaded: a status of 500 or above, or no connection."""
+    """The server is temporarily down or overloaded: it answered with status 500 or above, or refused to connect."""
 
 
 class Broken(Outage, LostAnswer):
@@ -56,9 +56,9 @@ class Backend(Protocol):
     `check` and the first call check whether the model exists; creating a backend does not.
 
     Attributes:
-        identity: the backend's kind and address without secrets, which are part of every key in the store.
-        metered: whether calls may cost money; if true, a run waits at its end for calls in flight.
-        connections: the number of calls that the model can serve at once; None if only the run's limit applies.
+        identity: the backend's kind and address without secrets; every key in the store includes both.
+        metered: whether calls may cost money; if they do, a run waits at its end for calls in flight.
+        connections: the number of calls that the model can serve at once; None if the model has no limit of its own.
     """
 
     identity: str
@@ -76,10 +76,10 @@ class Backend(Protocol):
         """Call the model once, without retries; the gateway sets `usage.cost`.
 
         Raises:
-            RateLimited: the server answered with the status 429 or an equivalent.
+            RateLimited: the server answered with status 429 or an equivalent refusal.
             Transient: the call failed but may succeed if it is repeated.
             RequestRefused: this request can never succeed.
-            BackendUnavailable: no request can succeed.
+            BackendUnavailable: neither this nor any later request can succeed.
         """
 
     async def aclose(self) -> None:

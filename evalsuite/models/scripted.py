@@ -15,9 +15,9 @@ DEFAULT_ANSWER = "I do not know."
 
 
 def answer(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the script's answer to the longest question that the conversation contains.
+    """Return the scripted answer to the longest scripted question that occurs in the conversation.
 
-    Without a script, or if the conversation contains none of the questions, the answer is `I do not know.`
+    The answer is `I do not know.` if no scripted question occurs in the conversation, or without a script.
     """
     file = os.environ.get(SCRIPT)
     said = "\n".join(str(message.get("content")) for message in messages)

@@ -34,11 +34,11 @@ COMPRESSION_HEADERS = {b"content-encoding", b"content-length", b"transfer-encodi
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A request without content, which can be sent repeatedly with different contents."""
+    """A request to which the content is added when it is sent, so that it can be sent repeatedly."""
 
     method: str  # The HTTP method.
     url: URL  # The whole address.
-    headers: CIMultiDict[str]  # The headers without `Content-Length`, which aiohttp adds.
+    headers: CIMultiDict[str]  # The request's headers without `Content-Length`, which aiohttp adds.
     timeout: aiohttp.ClientTimeout  # The time-outs of the call.
 
     @classmethod
@@ -63,7 +63,7 @@ class ServerAnswer:
 
     status: int  # The HTTP status.
     headers: Mapping[str, str]  # The headers by name, in upper or lower case.
-    raw_headers: Sequence[tuple[bytes, bytes]]  # The headers as received.
+    raw_headers: Sequence[tuple[bytes, bytes]]  # The response's headers as received.
     content: bytes  # The body.
 
 
@@ -130,7 +130,7 @@ def _parse_url(address: str) -> URL:
 
 
 def _find_decompressor(encoding: str) -> Any:
-    """Return a function that decompresses a chunk in pieces of bounded size; None if the answer is not compressed."""
+    """Return a function that decompresses chunks in pieces of bounded size; None if the answer is not compressed."""
     if encoding in {"identity", ""}:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
@@ -164,10 +164,10 @@ class FailureCause:
 
     ours: Exception | None  # The exception of evalsuite that the openai package wrapped, if any.
     response: httpx2.Response | None  # The server's response, if it sent one.
-    unreachable: bool  # Whether no connection could be established, so that nothing was sent.
+    unreachable: bool  # Whether no connection could be established; nothing was sent then.
     no_descriptor: bool  # Whether this process has no file descriptor left for a connection.
     timeout: bool  # Whether a time limit was exceeded.
-    network: bool  # Whether the connection failed, rather than the request.
+    network: bool  # Whether the connection failed, and not the request itself.
     words: str  # The message of the innermost exception.
 
 

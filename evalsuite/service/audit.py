@@ -1,4 +1,4 @@
-"""A gateway's audit log: who called which model when, at what cost; without prompts, answers and client tokens."""
+"""A gateway's audit log: for each request, its time, client, model and cost, but no prompt, answer or client token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AuditLog:
 
     Args:
         path: the file, which may exist; several gateways may share it.
-        complain: called with a message the first time that writing to the file fails.
+        complain: function that receives a message the first time that writing to the file fails.
 
     Raises:
         SettingsError: the file cannot be opened.
@@ -41,7 +41,7 @@ class AuditLog:
 
         Args:
             outcome: `answered`, or the name of the error.
-            usage: the answer's tokens and cost, even if the answer came from the store; None without an answer.
+            usage: the answer's tokens and cost, also if the answer came from the store; None without an answer.
             seconds: time between the request and its answer.
         """
         line = {

@@ -1,4 +1,7 @@
-"""The address of a gateway service, and the service's clients. Tokens and prompts leave this host only encrypted."""
+"""The address of a gateway service, and the service's clients.
+
+Check an address, so that tokens and prompts leave this host only encrypted.
+"""
 
 from __future__ import annotations
 
@@ -91,13 +94,13 @@ class Client:
     max_tpm: int | None = None  # Maximum tokens per minute, prompts and answers together; None means no limit.
 
 
-ANYBODY = Client("anybody")  # The client of all requests on loopback if no clients are registered.
+ANYBODY = Client("anybody")  # The client to which all requests on loopback belong if no clients are registered.
 CURRENT_CLIENT: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
 """The client of the current request; if several clients wait for one call, the first client pays."""
 
 
 class Clients:
-    """Finds the client of a token.
+    """Finds the client to which a token belongs.
 
     Args:
         known: all registered clients; empty if everybody on this host may send requests.
@@ -110,10 +113,10 @@ class Clients:
         """Find the client by the token in an `Authorization` header; return None if the token is unknown."""
         if not self.known:
             return ANYBODY
-        # The scheme's name is case-insensitive (RFC 9110).
+        # Ignore case in the name `Bearer` (RFC 9110).
         token = re.sub("^bearer ", "", authorization, flags=re.IGNORECASE).strip().encode("utf-8", "replace")
         owner = None
-        # Compare with all tokens, so that the time of the search reveals nothing about the tokens.
+        # Compare with all tokens in constant time, so that the time reveals nothing about the tokens.
         for client in self.known:
             if client.token and hmac.compare_digest(client.token.reveal().encode(), token):
                 owner = client
@@ -174,19 +177,20 @@ class Quota:
     Args:
         client: the client whose limits apply.
         clock: returns the time in seconds.
-        earlier: the calls of the last minute before a restart, oldest first: seconds since each, and its tokens.
+        earlier: the calls in the last minute before a restart, oldest first; each is a pair of the seconds since the
+            call and the call's tokens.
     """
 
     def __init__(
         self, client: Client, clock: Callable[[], float] = time.monotonic, earlier: Iterable[tuple[float, float]] = ()
     ) -> None:
         self._client, self._clock = client, clock
-        self._turn = asyncio.Lock()  # Admits requests in order of arrival.
+        self._turn = asyncio.Lock()  # Lets one request at a time wait, in order of arrival.
         # The time and the tokens of each request in the last minute.
         self._sent = deque([clock() - seconds, tokens] for seconds, tokens in earlier)
 
     async def admit_request(self) -> list[float]:
-        """Wait until the client may send one more request; return the request's entry, which `record_tokens` needs."""
+        """Wait until the client may send one more request; return an entry for `record_tokens`."""
         client = self._client
         async with self._turn:
             while True:
@@ -201,14 +205,14 @@ class Quota:
                 await asyncio.sleep(self._sent[0][0] + MINUTE - now)
 
     def record_tokens(self, entry: list[float], tokens: int) -> None:
-        """Record the tokens of an answered request; the tokens count from the time when the request was sent."""
+        """Record an answered request's tokens; they count from the time when the request was sent."""
         entry[1] = float(tokens)
 
 
 class ShareUsedUp(SpendLimitReached):
     """Raised if the client that pays for a request has used up its share of the budget.
 
-    If another client waits for the same answer, that client may pay.
+    If another client waits for the same answer, the request may be charged to that client.
 
     Attributes:
         client: the client whose share is used up.
@@ -234,7 +238,7 @@ class SharedLedger(Ledger):
         self.shares: dict[str, Ledger] = {client.name: self._get_share(client) for client in clients}
 
     def _get_share(self, client: Client) -> Ledger:
-        # If a client's share is the whole limit, the service's own limit suffices.
+        # A client whose share is the whole limit needs no limit of its own.
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 

@@ -1,8 +1,8 @@
 """The store of gateway services in PostgreSQL; several gateways may share it.
 
-Each method waits for the database server: on the same host, a few tenths of a millisecond. As with SQLite, commits do
-not wait for the disk. So a killed gateway loses nothing, but a power failure of the database's host may lose the latest
-data.
+Each method blocks until the database server answers, a few tenths of a millisecond if it runs on the same host. As with
+SQLite, commits do not wait for the disk. A killed gateway therefore loses nothing, but a power failure of the
+database's host may lose the latest data.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
 """
 """The part of `PAID` that is reserved for calls in flight at other gateways."""
 
-LOST_AFTER_SECONDS = 1800.0  # Seconds until an unfinished call counts as lost; its maximum cost then counts as paid.
+LOST_AFTER_SECONDS = 1800.0  # Seconds until an unfinished call counts as lost, and its maximum cost as paid.
 
 RESTART, RETRY = 5.0, 0.05
 """Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile all requests wait."""
@@ -110,13 +110,13 @@ class PostgresStore:
         self._psycopg, self._url, self._max_age = psycopg, url, max_age
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
-        self._down = True  # Whether the last attempt failed to reach the server, or no attempt was made yet.
+        self._down = True  # True until the first connection, and after an attempt that did not reach the server.
         self._prepare_database(sorted(client.name for client in clients))
         self.holds_older = bool(self._run_statement(OLDER))
 
     @property
     def tool_calls(self) -> NoReturn:
-        """Raise `RunError`, because the sessions that run the cases store the tool calls."""
+        """Raise `RunError`: the sessions that run the cases store the tool calls, not the service."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
     def _get_connection(self) -> psycopg.Connection[Any]:
@@ -143,7 +143,10 @@ class PostgresStore:
         self._run_with_reconnect(create_tables)
 
     def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Call a function with the connection; reconnect if the server restarts, but wait only once per outage."""
+        """Call a function with the connection.
+
+        If the server restarts, reconnect; only the first call in an outage waits.
+        """
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
@@ -153,7 +156,7 @@ class PostgresStore:
                 if not broken or (attempt and time.monotonic() > until):
                     self._down = True
                     raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
-                # Retry the first time without a pause, because the connection may have broken while idle.
+                # Retry at once the first time, because the connection may have broken while it was idle.
                 time.sleep(RETRY if attempt else 0.0)
             else:
                 self._down = False
@@ -190,7 +193,7 @@ class PostgresStore:
         return 0.0 if self._max_age is None else time.time() - self._max_age
 
     def get(self, key: str) -> Completion | None:
-        """See `Store.get`; a damaged or expired answer counts as missing."""
+        """Read an answer (see `Store.get`); a damaged or expired answer counts as missing."""
         rows = self._run_statement(
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
@@ -202,7 +205,7 @@ class PostgresStore:
         return decode_completion(json.loads(rows[0][1]))
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """See `Store.put`; if two gateways store an answer to the same request, the first answer stays."""
+        """Store an answer (see `Store.put`); an answer that another gateway has stored stays."""
         asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
         self._run_statement(
             "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "

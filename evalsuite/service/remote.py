@@ -25,7 +25,10 @@ SILENCE = 60.0  # Seconds without a byte after which a gateway is assumed to be 
 
 
 class RemoteBackend:
-    """Forwards requests to a gateway service. An answer's cost is the amount that the service paid, now or earlier."""
+    """Forwards requests to a gateway service.
+
+    The cost of an answer is what the service paid for it, which may have been in an earlier session.
+    """
 
     metered = False  # Only the service limits the spending, because the session might have different prices.
     connections: int | None = None
@@ -40,14 +43,14 @@ class RemoteBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Send a request once, because the service retries."""
-        # Determine the address now, because the service's environment may define another default address.
+        # Send the address explicitly, because the service's environment may define another default address.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
         number = int.from_bytes(hashlib.sha256(plain).digest()[:8]) % len(self._services)
         answer = await self._post_request(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
-            # `RunError` means that the service cannot reach its store, which is temporary and costs nothing.
+            # `RunError` means that the service's store is out of reach, which is temporary; the request costs nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
@@ -79,7 +82,7 @@ class RemoteBackend:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
-            # Let the event loop close TLS connections in its next iteration.
+            # Wait one iteration of the event loop, in which TLS connections close.
             await asyncio.sleep(0)
 
 

@@ -112,8 +112,8 @@ LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain p
 SIGN_OF_LIFE = 5.0
 """Seconds between newlines sent to a waiting session, so that it can tell a slow gateway from a dead one."""
 
-SECONDS_IDLE = 75.0  # Seconds without a complete header until a connection is closed; aiohttp's default is an hour.
-SECONDS_TO_SEND = 60.0  # A request that takes longer to arrive is refused, so that it does not occupy a connection.
+SECONDS_IDLE = 75.0  # Seconds until a connection without a complete header is closed (aiohttp's default: an hour).
+SECONDS_TO_SEND = 60.0  # If a request takes longer to arrive, it is refused, so that it does not occupy a connection.
 
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
 
@@ -122,9 +122,9 @@ class GatewayServer:
     """Answers HTTP requests with a gateway, in the gateway's event loop.
 
     Args:
-        local: whether the server listens only on loopback, so that it must refuse requests of web pages in local
-            browsers.
-        audit: the file that gets a line for each request; None writes no file.
+        local: whether the server listens only on loopback; it then refuses requests that web pages send from browsers
+            on this host.
+        audit: the log that gets a line for each request; None writes no log.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class GatewayServer:
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
-        """Answer a request of the client that the context variable `CURRENT_CLIENT` contains; see `Asker.ask`."""
+        """Answer a request of the client in the context variable `CURRENT_CLIENT`; see `Asker.ask`."""
         client, began = CURRENT_CLIENT.get(), time.monotonic()
         quota = self._quotas.get(client.name)
         try:
@@ -183,7 +183,8 @@ class GatewayServer:
             try:
                 return await self._gateway.ask(request)
             except ShareUsedUp as error:
-                # The client that requested this answer first cannot pay, but this client may be able to pay.
+                # Another client requested this answer first and cannot pay; repeat the request, because this client may
+                # be able to pay.
                 if error.client == client:
                     raise SpendLimitReached(str(error)) from error
 
@@ -201,7 +202,8 @@ class GatewayServer:
             request[CLIENT] = client
             CURRENT_CLIENT.set(client)
         if request.method == "POST" and request.content_type != "application/json":
-            # Refuse other content types, because CORS lets any web page send them to this address without permission.
+            # Refuse all other content types, because a browser lets any web page send them to this address without
+            # permission (CORS).
             return _make_response(make_error_answer(415, f"Content-Type {request.content_type}: send application/json"))
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
@@ -230,7 +232,7 @@ class GatewayServer:
         return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
 
     async def _handle_ask(self, request: web.Request) -> web.StreamResponse:
-        """Answer with one JSON line; first send a newline every few seconds, because limits may delay the answer."""
+        """Answer with one line of JSON; while limits delay it, send newlines to keep the connection open."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         answer = asyncio.create_task(self._ask_as_json(await request.read()))
@@ -262,7 +264,7 @@ class GatewayServer:
         return _make_response(answer)
 
     async def _call_api(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Answer a request of an OpenAI client for the model that it names."""
+        """Answer a request from an OpenAI client; the request names the model."""
         if method == "GET" and path.rstrip("/") == "/models":
             names = await self._upstreams.list_models()
             return make_json_answer({"object": "list", "data": [_describe_model(name) for name in names]})

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateways have spent.
-POLLS_UNTIL_RETRY = 60  # Polls after which models that were given up (such as without credit) are tried again.
+POLLS_UNTIL_RETRY = 60  # Polls after which models that were given up (for example without credit) are tried again.
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """The settings with which a gateway is started."""
+    """The settings of a gateway, from the command's options."""
 
     settings: Settings  # Limits, prices and time-outs.
     host: str  # The address on which the service listens.
@@ -138,7 +138,7 @@ async def _wait_for_signal(keep_up: Callable[[int], None]) -> None:
 
 
 def _update_spending(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
-    """Read every second what other gateways with this store have spent, because all share one spend limit."""
+    """Read every second what other gateways with this store have spent, because all of them share one spend limit."""
     if beat % POLLS_UNTIL_RETRY == 0:
         gateway.reset_for_next_run()
     if store.shared and ledger.limit is not None:

@@ -28,10 +28,10 @@ class ServiceStore(Store, Protocol):
         """Return the US dollars that each client paid or may have to pay, without this gateway's calls in flight."""
 
     def read_reserved_elsewhere(self) -> dict[str, float]:
-        """Return the part of `read_paid`, by client, that is reserved for calls in flight at other gateways."""
+        """Return the part of `read_paid` that is reserved for calls in flight at other gateways, by client."""
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
-        """List a client's calls within the last `seconds`, oldest first: the seconds since each, and its tokens."""
+        """List a client's calls within the last `seconds`, oldest first, as pairs of age in seconds and tokens."""
 
     def check_health(self) -> None:
         """Check whether the store answers."""
@@ -84,12 +84,12 @@ class SqliteStore(Answers):
             ) from error
         super().__init__(Database(path))
         self._max_age = max_age
-        # A gateway stores no outcomes of requests, because the sessions that run the cases store them.
+        # No outcomes of requests: the sessions that run the cases store them.
         self.outcomes = None
         self._numbers = {client.name: self._get_client_number(client.name) for client in clients}
 
     def _get_client_number(self, client: str) -> int:
-        """Return a client's number in the store, with which the client's calls are recorded."""
+        """Return the number that identifies a client in the store's table of calls."""
         row = self._database.read_row("SELECT id FROM sessions WHERE command = ?", client)
         if row is None:
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -102,7 +102,7 @@ class SqliteStore(Answers):
         return {name: float(cost) for name, cost in self._database.read_rows(PAID)}
 
     def read_reserved_elsewhere(self) -> dict[str, float]:
-        """Return nothing, because no other gateway uses this file."""
+        """Return an empty mapping, because no other gateway uses this file."""
         return {}
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
@@ -110,7 +110,7 @@ class SqliteStore(Answers):
         return [(now - sent, tokens) for sent, tokens in self._database.read_rows(LATEST, client, now - seconds)]
 
     def get(self, key: str) -> Completion | None:
-        """See `Answers.get`; an expired answer counts as missing."""
+        """Read an answer (see `Answers.get`); an expired answer counts as missing."""
         if self._max_age is not None:
             row = self._database.read_row("SELECT created FROM answers WHERE key = ?", key)
             if row is not None and row[0] < time.time() - self._max_age:
@@ -118,7 +118,7 @@ class SqliteStore(Answers):
         return super().get(key)
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """See `Answers.put`; an expired answer is replaced."""
+        """Store an answer (see `Answers.put`); an expired answer is replaced."""
         self._session = self._numbers.get(CURRENT_CLIENT.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age

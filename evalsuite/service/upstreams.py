@@ -1,4 +1,4 @@
-"""Defines which models and addresses a gateway service calls; the service's keys are sent to no other addresses."""
+"""Defines which models a gateway service calls at which addresses; only these addresses get its keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Upstreams:
     """Opens the backends of models that may be called, and refuses requests to other models.
 
     Args:
-        models: the only models that may be called; empty for all models of the upstream servers.
+        models: the only models that may be called; if empty, all models of the upstream servers may be called.
     """
 
     def __init__(self, models: Sequence[str], addresses: Sequence[str], access: Access | None = None) -> None:
@@ -47,7 +47,7 @@ class Upstreams:
         return open_backend(model, base_url, self.credentials)
 
     async def list_models(self) -> list[str]:
-        """List the models that may be called: those that the service's options name, or else the upstream servers'."""
+        """List the models that may be called: those in the service's options or, without any, the upstream servers'."""
         if self.models:
             return list(self.models)
         listed = [await self._list_server_models(url) for url in [grant.public_url for grant in self._grants] or [None]]
