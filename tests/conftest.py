@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # The sessions that tests start load no plugins that come with other packages of the development environment, and
 # find modules compiled: either would take longer than a small session runs.
 WITHOUT_PLUGINS = "-p no:langsmith_plugin -p no:anyio -p no:hypothesispytest"
-os.environ["PYTEST_ADDOPTS"] = WITHOUT_PLUGINS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # A shell starts what it puts in the background with SIGINT ignored, nohup with SIGHUP ignored, and every process that a
@@ -47,7 +46,9 @@ with suppress(ModuleNotFoundError):
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Marks the tests whose sessions have workers."""
+    """Marks the tests whose sessions have workers, and sets the options of all sessions that tests start."""
+    # Earlier, this session's own workers would inherit them and refuse the options of those plugins.
+    os.environ["PYTEST_ADDOPTS"] = WITHOUT_PLUGINS
     for item in items:
         if isinstance(item, pytest.Function) and has_workers(item):
             item.add_marker("workers")
