@@ -193,7 +193,7 @@ class GitHub:
                 return self.upload(given, folder)
             case "actions/download-artifact":
                 for artifact in self.machine.artifacts.glob(given["pattern"]):
-                    shutil.copytree(artifact, folder / given["path"] / artifact.name)
+                    shutil.copytree(artifact, folder / given["path"] / artifact.name, dirs_exist_ok=True)
             case "":
                 return self.command(step, folder, values)
             case "OWNER/evalsuite":

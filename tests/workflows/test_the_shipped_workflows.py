@@ -131,11 +131,33 @@ def test_the_gitlab_pipeline_comments_what_its_gate_decided(
     for index in range(1, total + 1):
         runner.run("cases", CI_NODE_INDEX=str(index), CI_NODE_TOTAL=str(total), **variables)
     assert runner.run("gate", **variables) is (status == 0), project.log
-    assert [*runner.outcome.values()][-1] == [0, status]
+    assert [*runner.outcome.values()][-1] == [0, 0, status]
     (comment,) = comments.kept
     folder = project.artifacts / "gitlab" / "verdict"
     assert verdict_everywhere(folder, comment["body"])[1] == status
     assert f"gpt-4: {words}" in comment["body"].splitlines()[0]
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_committed_shards_do_not_decide(
+    project: Machine, comments: Comments, chat_server: ChatServer, forge: str
+) -> None:
+    for shard in range(1, 5):
+        command = f"pytest cases --model=gpt-4 --shard={shard}/4 --run=shard-{shard}"
+        assert project.shell(command, project.home / "origin") == 0, project.log
+    project.commit({})
+    answer(chat_server, 0)
+    if forge == "github":
+        runner = github(project, comments)
+        for shard in range(1, 5):
+            runner.run("cases", shard=shard)
+        assert not runner.run("gate"), project.log
+    else:
+        pipeline = GitLab(project, yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text("utf-8")))
+        for shard in range(1, 5):
+            pipeline.run("cases", CI_NODE_INDEX=str(shard), CI_NODE_TOTAL="4", **gitlab_variables(comments))
+        assert not pipeline.run("gate", **gitlab_variables(comments)), project.log
+    assert comments.kept[0]["body"].startswith("# ⚠️ no verdict")
 
 
 @pytest.mark.parametrize(("known", "status", "words"), [(12, 0, "passed"), (4, 11, "a regression")])
