@@ -130,7 +130,9 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
     word = words[1] if len(words) > 1 and words[1] in forms else ""
     form = forms[word]
     parser = make_form_parser(words[0], word)
-    options, further = parser.parse_known_args(words[2 if word else 1 :])
+    # argparse cannot mix options with subparsers, which only `build` has.
+    parse = parser.parse_known_args if form.name == "build" else parser.parse_known_intermixed_args
+    options, further = parse(words[2 if word else 1 :])
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
     options.further, options.run = further, _find_function(words[0], form, "run_{}")

@@ -266,8 +266,8 @@ class RayCluster:
                 logging_level=logging.WARNING,
                 include_dashboard=None,
             )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            raise BackendUnavailable(f"--address {address}: {error}") from error
+        except Exception as error:  # Ray raises a plain Exception if its node starts too slowly.
+            raise BackendUnavailable(f"--address {address or 'local'}: {error}") from error
 
     @property
     def is_on_one_host(self) -> bool:

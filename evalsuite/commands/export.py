@@ -214,6 +214,8 @@ def run_bundle(options: argparse.Namespace) -> int:
     journal = folder.path / JOURNAL
     if not journal.is_file():
         raise RunError(f"{folder.path} has no {JOURNAL}: there is nothing to replay from")
+    if replayed := folder.info().get("settings", {}).get("replay"):
+        raise RunError(f"{folder.path} is a replay, which stores no answers: export the run that asked, {replayed}")
     with TemporaryDirectory() as draft, zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as bundle:
         # VACUUM INTO copies one consistent state, even while a session writes to the journal.
         with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:

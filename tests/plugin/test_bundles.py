@@ -41,6 +41,15 @@ def test_a_bundle_replays_without_the_run(bundled: Suite) -> None:
     bundled.run("--replay", "copy", "--run", "again").assert_outcomes(passed=2, failed=1)
 
 
+def test_a_replay_is_refused_and_names_the_run_that_asked(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        bundled.run("--replay=last")
+    capsys.readouterr()
+    assert main(["export", "bundle", "last", "-o", "replay.zip"]) == 2
+    assert f"export the run that asked, {bundled.path / 'reports' / 'one'}" in capsys.readouterr().err
+    assert not (bundled.path / "replay.zip").exists()
+
+
 def test_what_is_no_bundle_is_one_message(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (bundled.path / "x.zip").write_bytes(b"PK nothing")
     assert main(["runs", "verify", "x.zip"]) == 2

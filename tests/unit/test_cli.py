@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,6 @@ from evalsuite.commands.gateway import SHARED, make_upstream_options, read_given
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
 
 def test_what_the_terminal_s_encoding_lacks_is_written_as_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +73,31 @@ def test_runs_to_rank_against_are_named_with_and_without_the_form_of_the_command
     for words in (["judge", "rank", "a"], ["judge", "a"]):
         options = parse_command([*words, "--against=b", "--judge=m"])
         assert (options.names, options.against) == (["a"], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "values"),
+    [
+        (["gate", "attack", "r", "--reports=runs", "cases"], "suite", ["cases"]),
+        (["compare", "history", "a", "--reference=b", "c"], "names", ["a", "c"]),
+        (["score", "traces", "a", "--suite=cases", "b", "-k", "fr"], "sources", [Path("a"), Path("b")]),
+    ],
+)
+def test_an_option_may_stand_between_a_command_s_arguments(words: list[str], name: str, values: list[object]) -> None:
+    options = parse_command(words)
+    assert getattr(options, name) == values
+    assert options.further == (["-k", "fr"] if "-k" in words else [])
+
+
+def test_a_cluster_that_does_not_start_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def init(**_: object) -> None:
+        raise Exception("The current node timed out during startup.")  # noqa: TRY002 - Ray's own class
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    assert main(["ray", str(tmp_path), "--shards=2", f"--reports={tmp_path}"]) == 2
+    assert capsys.readouterr().err == "evalsuite: --address local: The current node timed out during startup.\n"
 
 
 def test_a_command_that_does_not_exist_is_refused_with_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
